@@ -4,6 +4,7 @@
 What the bytes mean stands at the head of each harness. The corpus in the repository is what ./dev fuzz has found from these, reduced to
 what adds coverage (libFuzzer's -merge=1)."""
 
+import gzip
 import os
 import struct
 import sys
@@ -63,6 +64,50 @@ def answer():
             + message(location(0, (1, 3)), location(1))]
 
 
+def varint(value):
+    value &= (1 << 64) - 1
+    return bytes([value & 0x7f | 0x80]) + varint(value >> 7) if value > 0x7f else bytes([value])
+
+
+def fields(*pairs):
+    """A protobuf message: numbers, packed numbers (lists), strings and messages, each after the number of its field."""
+    result = b""
+    for field, value in pairs:
+        if isinstance(value, int):
+            result += varint(field << 3) + varint(value)
+            continue
+        body = b"".join(varint(item) for item in value) if isinstance(value, list) else value
+        result += varint(field << 3 | 2) + varint(len(body)) + body
+    return result
+
+
+def pprof():
+    """Ours with its comments and labels; Go's; tcmalloc's, unpacked, with gaps in its ids; a profile of processor time, which is refused; ours as a gzip."""
+    def strings(*texts):
+        return b"".join(fields((6, text)) for text in (b"", *texts))
+    types = lambda *names: b"".join(fields((1, fields((1, name), (2, unit)))) for name, unit in names)
+    mapping = fields((3, fields((1, 1), (2, 0x400000), (3, 0x500000), (4, 0x1000), (5, 7), (6, 8), (7, 1))))
+    code = mapping + fields((4, fields((1, 1), (2, 1), (3, 0x400123), (4, fields((1, 1), (2, 12))), (4, fields((1, 2), (2, 3))))),
+                            (4, fields((1, 2), (3, 0x7000))), (5, fields((1, 1), (2, 9), (3, 10), (4, 11), (5, 1))), (5, fields((1, 2), (2, 10))))
+    heap = [b"alloc_objects", b"count", b"alloc_space", b"bytes", b"inuse_objects", b"inuse_space", b"/bin/app", b"ab12", b"main", b"_main", b"main.c"]
+    four = types((1, 2), (3, 4), (5, 2), (6, 4))
+    comments = [b"heapsnap: 1", b"program: app", b"pid: 7", b"stopped_ns: 5 (the process was stopped for the snapshot: asked for)",
+                b"sampling_interval: 64 (x)", b"sampling_interval_most: 128 (x)", b"samples: 3 (x)", b"inuse_objects_error: 9 (x)",
+                b"inuse_space_error: 900 (x)", b"LOSS: cut: 2 (stacks cut)", b"seen: 3 ()"]
+    labels = [b"n_samples", b"samples", b"inuse_objects_error", b"inuse_space_error", b"[stack unknown]"]
+    label = lambda key, number: (3, fields((1, key), (3, number), (4, 2)))
+    ours = (four + fields((2, fields((1, [1, 2]), (2, [9, 900, 4, 400]), label(23, 2), label(24, 4), label(25, 3), label(26, 500))),
+                          (2, fields((1, [3]), (2, [1, 10, 0, 0]))), (4, fields((1, 3), (4, fields((1, 3)))))) + code
+            + fields((5, fields((1, 3), (2, 27), (3, 27)))) + strings(*heap, *comments, *labels)
+            + fields((9, 1700000000000000000), (10, 5), (11, fields((1, 6), (2, 4))), (12, 64), (13, list(range(12, 23))), (14, 6)))
+    go = (four + code + fields((2, fields((1, [1]), (2, [20, 2000, 10, 1000]), (3, fields((1, 4), (3, 100)))))) + strings(*heap)
+          + fields((9, 1), (11, fields((1, 6), (2, 4))), (12, 524288)))
+    tcmalloc = (strings(b"objects", b"count", b"space", b"bytes") + fields((2, fields((1, 70), (1, 9), (2, 5), (2, -500))), (4, fields((1, 70))),
+                (4, fields((1, 9), (2, 3)))) + types((1, 2), (3, 4)))
+    time = types((1, 2)) + fields((2, fields((2, 1)))) + strings(b"cpu", b"nanoseconds")
+    return [ours, go, tcmalloc, time, gzip.compress(ours, mtime=0)]
+
+
 def lie(part, index, value):
     return struct.pack("<B3xIQ", part, index, value)
 
@@ -78,6 +123,7 @@ def seeds():
                        b"b=resize(block,size,extra,_)", b"c=string(_,_)", b"xd=reallocf(block,size)", b"_Zd=reallocf(block,size) nothrow",
                        b"a=alloc(size) noexcept"]
     yield "perf_map", [b"1000 10 first\n0x2000 0x20 second name\n1008 4 inner\n3000 10 cut"]
+    yield "pprof", pprof()
     yield "header", [b"", b"\1"]
     # An honest region; then a lie in each part: header, hooks, modules, strings, slots, buckets, root, pages.
     yield "region", [b""] + [lie(part, index, value) for part in range(10) for index, value in ((0, 1), (2, 0xffffffffffffffff), (1, 0x200))]
