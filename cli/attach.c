@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/attach.h"
 
+#include "base/json.h"
 #include "base/process.h"
 #include "cli/aftermath.h"
 #include "cli/commands.h"
 #include "cli/console.h"
-#include "cli/json.h"
 #include "cli/unseen_text.h"
 #include "lib/find_process.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/check_json.h"
 
-#include "cli/json.h"
+#include "base/json.h"
 
 static void put_diagnostics(struct json *json, const struct hs_check_result *result)
 {

@@ -2,9 +2,9 @@
 #include "cli/console.h"
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/printable.h"
-#include "cli/json.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

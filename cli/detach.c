@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/detach.h"
 
+#include "base/json.h"
 #include "cli/aftermath.h"
 #include "cli/commands.h"
 #include "cli/console.h"
-#include "cli/json.h"
 #include "lib/find_process.h"
 
 enum { WAIT_MS = 10000 };

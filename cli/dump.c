@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/dump.h"
 
+#include "base/json.h"
 #include "cli/aftermath.h"
 #include "cli/commands.h"
 #include "cli/console.h"
-#include "cli/json.h"
 #include "lib/find_process.h"
 
 #include <inttypes.h>

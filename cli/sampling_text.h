@@ -3,7 +3,7 @@
 #ifndef HEAPSNAP_CLI_SAMPLING_TEXT_H
 #define HEAPSNAP_CLI_SAMPLING_TEXT_H
 
-#include "cli/json.h"
+#include "base/json.h"
 #include "lib/sampling.h"
 
 #define SAMPLING_TEXT_SIZE 160

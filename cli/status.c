@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/status.h"
+#include "base/json.h"
 #include "cli/commands.h"
 #include "cli/console.h"
-#include "cli/json.h"
 #include "cli/sampling_text.h"
 #include "cli/unseen_text.h"
 #include "inject/abi/limits.h"

@@ -4,7 +4,7 @@
 #define HEAPSNAP_PROTO_PPROF_PPROF_COMMENTS_H
 
 #include "base/error.h"
-#include "proto/pprof/string_table.h"
+#include "base/string_table.h"
 #include "snapshot/heap_profile.h"
 
 #include <stddef.h>

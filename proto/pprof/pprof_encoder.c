@@ -7,11 +7,11 @@
 // fastest.
 #include "proto/pprof/pprof_encoder.h"
 
+#include "base/string_table.h"
 #include "profile.pb-c.h"
 #include "proto/pprof/pprof_comments.h"
 #include "proto/pprof/pprof_names.h"
 #include "proto/pprof/pprof_stacks.h"
-#include "proto/pprof/string_table.h"
 
 #include <stdlib.h>
 

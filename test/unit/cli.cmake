@@ -1,22 +1,15 @@
 # cli/ is a program, not a library: its files are compiled into the tests.
-hs_unit_test(json_test hs_base)
-target_sources(json_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/json.c)
 hs_unit_test(options_test hs_lib)
-target_sources(options_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/help.c ${PROJECT_SOURCE_DIR}/cli/json.c
+target_sources(options_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/help.c
   ${PROJECT_SOURCE_DIR}/cli/option_table.c ${PROJECT_SOURCE_DIR}/cli/options.c)
 hs_unit_test(console_test hs_base)
-target_sources(console_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/json.c)
+target_sources(console_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c)
 hs_unit_test(attach_print_test hs_lib)
-target_sources(attach_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/aftermath.c ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/json.c ${PROJECT_SOURCE_DIR}/cli/unseen_text.c)
+target_sources(attach_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/aftermath.c ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/unseen_text.c)
 hs_unit_test(detach_print_test hs_lib)
-target_sources(detach_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/aftermath.c ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/json.c)
+target_sources(detach_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/aftermath.c ${PROJECT_SOURCE_DIR}/cli/console.c)
 hs_unit_test(status_print_test hs_lib)
-target_sources(status_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/json.c ${PROJECT_SOURCE_DIR}/cli/sampling_text.c
+target_sources(status_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/sampling_text.c
   ${PROJECT_SOURCE_DIR}/cli/unseen_text.c)
 hs_unit_test(dump_print_test hs_lib)
-target_sources(dump_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/aftermath.c ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/json.c)
-
-if(HEAPSNAP_PYTHON)
-  add_test(NAME unit.json_check COMMAND ${HEAPSNAP_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/json_check.py $<TARGET_FILE:json_test>)
-  set_tests_properties(unit.json_check PROPERTIES TIMEOUT 120 ENVIRONMENT PYTHONDONTWRITEBYTECODE=1)
-endif()
+target_sources(dump_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/aftermath.c ${PROJECT_SOURCE_DIR}/cli/console.c)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The writer of JSON. With --print the whole object goes to standard output, for a real parser (json_check.py).
+#include "base/json.h"
 #include "check.h"
-#include "cli/json.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,3 @@
-hs_unit_test(string_table_test hs_proto)
 hs_unit_test(output_file_test hs_proto)
 hs_unit_test(output_refused_test hs_proto)
 hs_unit_test(output_flags_test hs_proto)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/string_table.h"
 #include "check.h"
-#include "proto/pprof/string_table.h"
 
 #include <stdlib.h>
 

@@ -3,8 +3,8 @@
 //
 // What is stored is valid UTF-8, because a protobuf string must be, and fit to be shown (base/printable.h), because
 // readers of profiles show it and names come from files that the target chose.
-#ifndef HEAPSNAP_PROTO_PPROF_STRING_TABLE_H
-#define HEAPSNAP_PROTO_PPROF_STRING_TABLE_H
+#ifndef HEAPSNAP_BASE_STRING_TABLE_H
+#define HEAPSNAP_BASE_STRING_TABLE_H
 
 #include "base/error.h"
 #include "base/hash_table.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One JSON object on standard output, written in order. Commas are the writer's business.
-#ifndef HEAPSNAP_CLI_JSON_H
-#define HEAPSNAP_CLI_JSON_H
+#ifndef HEAPSNAP_BASE_JSON_H
+#define HEAPSNAP_BASE_JSON_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proto/pprof/string_table.h"
+#include "base/string_table.h"
 
 #include "base/array.h"
 #include "base/cleanup.h"
