@@ -18,8 +18,11 @@ static void write_escape(FILE *file, uint32_t character)
 		fprintf(file, "\\u%04x", (unsigned)character);
 }
 
-static void write_text(FILE *file, const char *text)
+static bool is_markup(char byte) { return byte == '<' || byte == '>' || byte == '&'; }
+
+static void write_text(const struct json *json, const char *text)
 {
+	FILE *file = json->file;
 	size_t left = strlen(text);
 
 	fputc('"', file);
@@ -32,7 +35,7 @@ static void write_text(FILE *file, const char *text)
 			length = 1;
 		} else if (*text == '"' || *text == '\\') {
 			fprintf(file, "\\%c", *text);
-		} else if (!hs_is_printable(character)) {
+		} else if (!hs_is_printable(character) || (json->in_markup && is_markup(*text))) {
 			write_escape(file, character);
 		} else {
 			fwrite(text, 1, length, file);
@@ -49,14 +52,14 @@ static void begin_item(struct json *json, const char *key)
 		fputc(',', json->file);
 	json->first = false;
 	if (key) {
-		write_text(json->file, key);
+		write_text(json, key);
 		fputc(':', json->file);
 	}
 }
 
 void json_begin(struct json *json, FILE *file)
 {
-	*json = (struct json){ file, true };
+	*json = (struct json){ .file = file, .first = true };
 	fputc('{', file);
 }
 
@@ -85,6 +88,12 @@ void json_number(struct json *json, const char *key, uint64_t value)
 	fprintf(json->file, "%" PRIu64, value);
 }
 
+void json_integer(struct json *json, const char *key, int64_t value)
+{
+	begin_item(json, key);
+	fprintf(json->file, "%" PRId64, value);
+}
+
 void json_real(struct json *json, const char *key, double value)
 {
 	begin_item(json, key);
@@ -106,5 +115,5 @@ void json_null(struct json *json, const char *key)
 void json_string(struct json *json, const char *key, const char *value)
 {
 	begin_item(json, key);
-	write_text(json->file, value);
+	write_text(json, value);
 }

@@ -92,7 +92,7 @@ def main():
     for path in set(files_below(copy)) - wanted:
         os.remove(os.path.join(copy, path))
     # Not optimized, but for the payload, which always is: that is built in half the time.
-    subprocess.run(["cmake", "-S", copy, "-B", build, "-G", "Ninja", f"-DCMAKE_C_COMPILER={compiler}", "-DHEAPSNAP_TESTS=OFF",
+    subprocess.run(["cmake", "-S", copy, "-B", build, "-G", "Ninja", f"-DCMAKE_C_COMPILER={compiler}", "-DHEAPSNAP_TESTS=OFF", "-DHEAPSNAP_PAGE=OFF",
                     "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_C_FLAGS_RELEASE=-O0"], check=True, stdout=subprocess.DEVNULL)
     subprocess.run(["cmake", "--build", build, "--target", "heapsnap"], check=True)
     subprocess.run([os.path.join(build, "heapsnap"), "--version"], check=True)

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the blocks of data (proto/page/page_data.h) one after the other, and lets the browser breathe between them.
+
+export const CLASSES = ['unknown', 'own', 'allocator', 'wrapper', 'container', 'runtime', 'library'];
+export const OWN = CLASSES.indexOf('own');
+export const VALUE_TYPES = [
+	{ key: 'live_bytes', name: 'Live bytes', bytes: true },
+	{ key: 'live_objects', name: 'Live blocks', bytes: false },
+	{ key: 'alloc_bytes', name: 'Allocated bytes', bytes: true },
+	{ key: 'alloc_objects', name: 'Allocated blocks', bytes: false },
+];
+const BREATH_MS = 12;
+
+// A turn of the event loop, without the four milliseconds that a timer would wait.
+export function breathe() {
+	return new Promise((resolve) => {
+		const channel = new MessageChannel();
+		channel.port1.onmessage = () => {
+			channel.port1.close();
+			resolve();
+		};
+		channel.port2.postMessage(null);
+	});
+}
+
+// breath(): to be awaited in long work; gives way where more than BREATH_MS have gone since it last did.
+export function breather() {
+	let last = performance.now();
+	return async () => {
+		if (performance.now() - last < BREATH_MS)
+			return;
+		await breathe();
+		last = performance.now();
+	};
+}
+
+const PLACE_COLUMNS = ['name', 'full', 'file', 'module', 'why', 'via', 'line', 'class'];
+const SITE_COLUMNS = ['place', 'node', 'via', 'own', 'stacks', ...VALUE_TYPES.map((type) => type.key), 'error'];
+
+function columns(names, count) {
+	return Object.fromEntries(names.map((name) => [name, new Float64Array(count)]));
+}
+
+function makeModel(head) {
+	return {
+		head,
+		strings: [],
+		places: columns(PLACE_COLUMNS, head.places),
+		parent: new Int32Array(head.nodes),
+		place: new Int32Array(head.nodes),
+		self: VALUE_TYPES.map(() => new Float64Array(head.nodes)),
+		sites: columns(SITE_COLUMNS, head.sites),
+		filled: { places: 0, nodes: 1, sites: 0 },
+	};
+}
+
+function addColumns(model, kind, block) {
+	const from = model.filled[kind];
+	for (const [name, column] of Object.entries(model[kind]))
+		column.set(block[name], from);
+	model.filled[kind] += block[Object.keys(block)[0]].length;
+}
+
+function addNodes(model, block) {
+	const from = model.filled.nodes;
+	for (let i = 0; i < block.up.length; i++)
+		model.parent[from + i] = from + i - block.up[i];
+	model.place.set(block.place, from);
+	VALUE_TYPES.forEach((type, i) => model.self[i].set(block[type.key], from));
+	model.filled.nodes += block.up.length;
+}
+
+function addBlock(model, block) {
+	if (block.strings)
+		for (const text of block.strings)
+			model.strings.push(text);
+	else if (block.nodes)
+		addNodes(model, block.nodes);
+	else if (block.places)
+		addColumns(model, 'places', block.places);
+	else if (block.sites)
+		addColumns(model, 'sites', block.sites);
+}
+
+// The model; `progress` is told the share that is done. Throws where the data is not all there: a file that was cut.
+export async function load(progress) {
+	const elements = [...document.querySelectorAll('script.data')];
+	const breath = breather();
+	let model = null;
+	for (const [i, element] of elements.entries()) {
+		const block = JSON.parse(element.textContent);
+		if (block.head)
+			model = makeModel(block.head);
+		else
+			addBlock(model, block);
+		element.remove(); // its text is no longer needed
+		progress((i + 1) / elements.length);
+		await breath();
+	}
+	const { head, filled } = model ?? { head: null };
+	if (!head || model.strings.length !== head.strings || filled.nodes !== head.nodes || filled.places !== head.places ||
+	    filled.sites !== head.sites)
+		throw new Error('the file is not complete');
+	return model;
+}
