@@ -4,10 +4,10 @@
 export const CLASSES = ['unknown', 'own', 'allocator', 'wrapper', 'container', 'runtime', 'library'];
 export const OWN = CLASSES.indexOf('own');
 export const VALUE_TYPES = [
-	{ key: 'live_bytes', name: 'Live bytes', bytes: true },
-	{ key: 'live_objects', name: 'Live blocks', bytes: false },
-	{ key: 'alloc_bytes', name: 'Allocated bytes', bytes: true },
-	{ key: 'alloc_objects', name: 'Allocated blocks', bytes: false },
+	{ key: 'live_bytes', name: 'Live bytes', short: 'Live', bytes: true },
+	{ key: 'live_objects', name: 'Live blocks', short: 'Blocks', bytes: false },
+	{ key: 'alloc_bytes', name: 'Allocated bytes', short: 'Allocated', bytes: true },
+	{ key: 'alloc_objects', name: 'Allocated blocks', short: 'In blocks', bytes: false },
 ];
 const BREATH_MS = 12;
 
@@ -23,15 +23,20 @@ export function breathe() {
 	});
 }
 
-// breath(): to be awaited in long work; gives way where more than BREATH_MS have gone since it last did.
+// breath(): to be awaited in long work; gives way where more than BREATH_MS have gone since it last did. breath.longest
+// is the longest time, ms, that it was not asked for.
 export function breather() {
 	let last = performance.now();
-	return async () => {
-		if (performance.now() - last < BREATH_MS)
+	const breath = async () => {
+		const gone = performance.now() - last;
+		breath.longest = Math.max(breath.longest, gone);
+		if (gone < BREATH_MS)
 			return;
 		await breathe();
 		last = performance.now();
 	};
+	breath.longest = 0;
+	return breath;
 }
 
 const PLACE_COLUMNS = ['name', 'full', 'file', 'module', 'why', 'via', 'line', 'class'];
@@ -82,13 +87,20 @@ function addBlock(model, block) {
 		addColumns(model, 'sites', block.sites);
 }
 
+function parse(text) {
+	try {
+		return JSON.parse(text);
+	} catch (error) {
+		throw new Error(`the file is not complete (${error.message})`);
+	}
+}
+
 // The model; `progress` is told the share that is done. Throws where the data is not all there: a file that was cut.
-export async function load(progress) {
+export async function load(progress, breath) {
 	const elements = [...document.querySelectorAll('script.data')];
-	const breath = breather();
 	let model = null;
 	for (const [i, element] of elements.entries()) {
-		const block = JSON.parse(element.textContent);
+		const block = parse(element.textContent);
 		if (block.head)
 			model = makeModel(block.head);
 		else

@@ -4,7 +4,7 @@
 import { select } from 'd3';
 import flamegraph from 'd3-flame-graph';
 import { CLASSES } from './data.js';
-import { byId } from './text.js';
+import { byId, plural } from './text.js';
 
 const CELL = 18; // px
 const NARROWEST = 1.5; // px; a frame below that can be neither read nor hit
@@ -25,10 +25,14 @@ export class Flame {
 			if (frame)
 				this.zoomTo(select(frame).datum().data.node);
 		}, true);
-		this.box.addEventListener('mouseover', (event) => {
-			const frame = event.target.closest('g.frame');
-			if (frame)
+		// Browsers also tell of a mouse that rests while frames move below it; the keyboard's frame stays then.
+		let x, y;
+		document.addEventListener('mousemove', (event) => {
+			const frame = event.target.closest?.('#flame g.frame');
+			if (frame && (event.screenX !== x || event.screenY !== y))
 				this.point(select(frame).datum().data.node);
+			x = event.screenX;
+			y = event.screenY;
 		});
 	}
 
@@ -59,12 +63,26 @@ export class Flame {
 			.color((d) => this.color(d.data.node));
 		this.chart = chart;
 		select(this.box).datum(frame).call(chart);
+		this.settle();
 		const shown = app.tree.sum(app.type).width[0] > 0;
 		byId('flame-empty').hidden = shown;
 		this.box.hidden = !shown;
-		byId('hidden').textContent = hidden > 0 ? `${hidden.toLocaleString('en-US')} narrower frames are not drawn; zoom in to see them` : '';
+		byId('hidden').textContent = hidden > 0 ? `${plural(hidden, 'narrower frame')} not drawn; zoom in to see more` : '';
 		byId('reset').disabled = this.zoom === 0;
 		this.mark();
+	}
+
+	// d3-flame-graph lets frames and labels come in slowly, whatever transitionDuration says. They are there at once.
+	settle() {
+		const { app } = this, frames = select(this.box).selectAll('g.frame');
+		frames.interrupt().select('rect').interrupt().attr('width', function () {
+			return this.parentNode.getAttribute('width');
+		});
+		frames.select('.d3-flame-graph-label').interrupt().text((d) => app.nodeName(d.data.node));
+		if (this.rootOnTop) { // it leaves room for a title
+			const svg = select(this.box).select('svg');
+			svg.attr('height', Math.max(CELL, svg.attr('height') - 2 * CELL));
+		}
 	}
 
 	color(node) {
@@ -142,8 +160,8 @@ export function palette() {
 		root: dark ? '#3a3d42' : '#d9dbde',
 		found: dark ? '#b03fd0' : '#d873f0',
 		neutral: dark ? [62, 65, 70] : [226, 227, 229],
-		grows: dark ? [190, 52, 46] : [226, 72, 62],
-		shrinks: dark ? [48, 96, 190] : [66, 122, 222],
+		grows: dark ? [190, 52, 46] : [240, 108, 96],
+		shrinks: dark ? [48, 96, 190] : [110, 158, 238],
 	};
 }
 

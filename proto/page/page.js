@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page: what is shown, and what keys and clicks do. Texts from the data reach the document as text nodes alone.
 import { drawGrowth, drawModules } from './charts.js';
-import { CLASSES, load, VALUE_TYPES } from './data.js';
+import { breather, CLASSES, load, VALUE_TYPES } from './data.js';
 import { deltaColor, Flame, palette } from './flame.js';
 import { drawHead, drawLedger } from './ledger.js';
 import { SiteTable } from './table.js';
@@ -16,7 +16,7 @@ class App {
 		this.model = model;
 		this.tree = new Tree(model);
 		this.isDiff = model.head.compared_with !== null;
-		this.type = this.firstType();
+		this.type = 0;
 		this.found = null; // a byte for each place; null = no search
 		this.tab = 'flame';
 		this.drawn = new Set(); // tabs that show what is the case
@@ -26,8 +26,7 @@ class App {
 
 	// Live bytes, unless there are none, as in a profile of what was allocated.
 	firstType() {
-		const at = VALUE_TYPES.findIndex((_, type) => this.tree.sum(type).width[0] > 0);
-		return Math.max(0, at);
+		return Math.max(0, VALUE_TYPES.findIndex((_, type) => this.tree.sum(type).width[0] > 0));
 	}
 
 	text(number) {
@@ -98,6 +97,12 @@ class App {
 
 	siteModule(site) {
 		return this.sitePlace(site) < 0 ? '' : this.placeModule(this.sitePlace(site));
+	}
+
+	// Own code above the site's place in its largest stack.
+	siteCallers(site) {
+		const { sites } = this.model;
+		return sites.own[site] ? this.tree.ownPath(sites.node[site]).slice(1) : this.tree.ownPath(sites.node[site]);
 	}
 
 	nodeName(node) {
@@ -281,11 +286,15 @@ function listen(app) {
 async function start() {
 	const began = performance.now(), dark = matchMedia('(prefers-color-scheme: dark)').matches;
 	document.documentElement.dataset.theme = dark ? 'dark' : 'light';
-	const model = await load((share) => (byId('progress').value = share));
+	const breath = breather(), model = await load((share) => (byId('progress').value = share), breath);
 	drawHead(model.head);
 	byId('loading').hidden = true;
 	byId('main').hidden = false;
+	await breath();
 	const app = new App(model);
+	await breath();
+	app.type = app.firstType();
+	await breath();
 	byId('type').append(...VALUE_TYPES.map((type, i) => {
 		const option = make('option', '', type.name);
 		option.value = String(i);
@@ -294,12 +303,17 @@ async function start() {
 	byId('type').value = String(app.type);
 	listen(app);
 	app.setTheme(dark);
-	document.documentElement.dataset.ready = String(Math.round(performance.now() - began)); // ms, for who measures
+	// For who measures: ms until all is there, and the longest time for which nothing else could be done.
+	await breath();
+	document.documentElement.dataset.ready = `${Math.round(performance.now() - began)} ${Math.round(breath.longest)}`;
 }
 
-start().catch((error) => {
-	byId('loading').hidden = true;
-	byId('failure').textContent = `This page cannot be shown: ${error.message}`;
-	byId('failure').hidden = false;
-	console.error(error);
+// The script comes before the data, so that a file that was cut can say so.
+document.addEventListener('DOMContentLoaded', () => {
+	start().catch((error) => {
+		byId('loading').hidden = true;
+		byId('failure').textContent = `This page cannot be shown: ${error.message}`;
+		byId('failure').hidden = false;
+		console.error(error);
+	});
 });

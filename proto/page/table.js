@@ -4,6 +4,7 @@ import { breather, VALUE_TYPES } from './data.js';
 import { byId, bytesText, countText, exactText, make, MINUS, percentText, withSign } from './text.js';
 
 const PAGE_ROWS = 200;
+const MOST_CALLERS = 4;
 
 export class SiteTable {
 	constructor(app) {
@@ -21,8 +22,8 @@ export class SiteTable {
 
 	columns() {
 		const { app } = this, { sites } = app.model, sign = app.isDiff ? withSign : (text) => text;
-		const numbers = VALUE_TYPES.map(({ key, name, bytes }) => ({
-			key, name, number: true, value: (i) => sites[key][i],
+		const numbers = VALUE_TYPES.map(({ key, short, bytes }) => ({
+			key, name: short, number: true, value: (i) => sites[key][i],
 			text: (i) => sign(bytes ? bytesText(sites[key][i]) : countText(sites[key][i]), sites[key][i]),
 			exact: (i) => exactText(sites[key][i]),
 		}));
@@ -33,8 +34,15 @@ export class SiteTable {
 			{ key: 'site', name: 'Site', value: (i) => app.siteName(i), text: (i) => app.siteName(i), exact: (i) => app.siteFullName(i) },
 			{ key: 'where', name: 'Where', value: (i) => app.siteWhere(i), text: (i) => app.siteWhere(i), exact: (i) => app.siteFile(i) },
 			{ key: 'via', name: 'Via', value: (i) => app.text(sites.via[i]), text: (i) => app.text(sites.via[i]), exact: (i) => app.text(sites.via[i]) },
+			{ key: 'callers', name: 'Called by', value: (i) => this.callers(i), text: (i) => this.callers(i), exact: (i) => this.callers(i, Infinity) },
 			{ key: 'stacks', name: 'Stacks', number: true, value: (i) => sites.stacks[i], text: (i) => exactText(sites.stacks[i]), exact: () => 'different stacks of this site' },
 		];
+	}
+
+	// The own code that led to the site, innermost first.
+	callers(i, most = MOST_CALLERS) {
+		const { app } = this, names = app.siteCallers(i).map((place) => app.placeName(place));
+		return names.slice(0, most).join(' \u2039 ') + (names.length > most ? ' \u2039 \u2026' : '');
 	}
 
 	// A search shows the sites that it finds in their names or in the own code that led to them.

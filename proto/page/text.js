@@ -40,6 +40,8 @@ export function percentText(part, whole) {
 }
 
 export function durationText(seconds) {
+	if (seconds === 0)
+		return '0';
 	if (seconds < 1)
 		return `${Math.round(seconds * 1000)} ms`;
 	if (seconds < 120)
