@@ -21,7 +21,7 @@ packaging/fetch_zydis.sh "$work/zydis"
 
 # No path of this machine, and nothing of its environment, is in the program.
 flags="-ffile-prefix-map=$work/source=. -ffile-prefix-map=$work/zydis=zydis -ffile-prefix-map=$work/build=build"
-env -u CFLAGS -u CPPFLAGS -u LDFLAGS cmake -S "$work/source" -B "$work/build" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DHEAPSNAP_TESTS=OFF \
+env -u CFLAGS -u CPPFLAGS -u LDFLAGS cmake -S "$work/source" -B "$work/build" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DHEAPSNAP_TESTS=OFF -DHEAPSNAP_PAGE=ON \
 	-DHEAPSNAP_ZYDIS_SOURCE="$work/zydis" -DCMAKE_C_FLAGS="$flags" -DCMAKE_INSTALL_PREFIX=/usr >"$work/log" 2>&1 &&
 	cmake --build "$work/build" -j"$(nproc)" >>"$work/log" 2>&1 || { tail -30 "$work/log" >&2; exit 1; }
 version=$("$work/build/static/heapsnap" --version | cut -d ' ' -f 2)
@@ -35,6 +35,7 @@ for package in libc6-dev libdw-dev libelf-dev zlib1g-dev liblzma-dev libbz2-dev 
 	cp "/usr/share/doc/$package/copyright" "$licences/$package"
 done
 cp "$work/zydis/LICENSE" "$licences/zydis"
+cp "$work/build/proto/page/licences.txt" "$licences/page"
 {
 	echo "Linked into this program, as Debian has it; Zydis was built from the sources of its Debian package."
 	dpkg-query -W -f '${Package} ${Version}\n' libc6-dev libdw-dev libelf-dev zlib1g-dev liblzma-dev libbz2-dev libprotobuf-c-dev libiberty-dev libzycore-dev libzydis-dev gcc
@@ -49,7 +50,7 @@ install -m 644 "$work"/build/completions/* "$tree/completions/"
 install -m 644 "$work"/source/packaging/examples/* "$tree/examples/"
 install -m 644 "$work"/source/{README,CHANGELOG,CONTRIBUTING,SECURITY}.md "$work/source/LICENSE" "$work/source/packaging/INSTALL" "$tree/"
 mkdir "$tree/docs"
-install -m 644 "$work"/source/docs/*.{md,svg} "$tree/docs/"
+install -m 644 "$work"/source/docs/*.{md,svg,png} "$tree/docs/"
 cp -r "$licences" "$tree/licences"
 (cd "$tree" && find . -type f ! -name SHA256SUMS -printf '%P\n' | sort | xargs sha256sum >SHA256SUMS)
 mkdir -p "$out"

@@ -4,7 +4,7 @@ include(GNUInstallDirs)
 foreach(name README CHANGELOG CONTRIBUTING SECURITY)
   install(FILES ${PROJECT_SOURCE_DIR}/${name}.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 endforeach()
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN man EXCLUDE)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png" PATTERN man EXCLUDE)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/packaging/examples/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 
 # cpack builds everything first, unless told not to; with the tests that is a look at a thousand files for nothing.

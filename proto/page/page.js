@@ -158,6 +158,7 @@ class App {
 		this.flame.draw();
 		this.flame.point(this.flame.cursor);
 		this.drawLegend();
+		this.table.drawTop();
 	}
 
 	drawLegend() {

@@ -4,7 +4,16 @@ import { breather, VALUE_TYPES } from './data.js';
 import { byId, bytesText, countText, exactText, make, MINUS, percentText, withSign } from './text.js';
 
 const PAGE_ROWS = 200;
+const TOP_ROWS = 8;
 const MOST_CALLERS = 4;
+
+// Where i belongs among those of larger or equal size.
+function rankIn(top, values, i) {
+	let at = top.length;
+	while (at > 0 && Math.abs(values[top[at - 1]]) < Math.abs(values[i]))
+		at--;
+	return at;
+}
 
 export class SiteTable {
 	constructor(app) {
@@ -120,6 +129,26 @@ export class SiteTable {
 		const cell = make('td', '', make('p', '', others, ' \u2002 ', button), list);
 		cell.colSpan = columns.length;
 		return make('tr', 'details', cell);
+	}
+
+	// Below the flame graph: what holds most, or changed most, in a line each.
+	drawTop() {
+		const { app } = this, { sites, head } = app.model, values = sites[VALUE_TYPES[app.type].key], top = [];
+		for (let i = 0; i < head.sites; i++) { // each finds its place among the few that are kept
+			const at = rankIn(top, values, i);
+			if (at < TOP_ROWS && values[i] !== 0)
+				top.splice(at, 0, i);
+			top.length = Math.min(top.length, TOP_ROWS);
+		}
+		byId('top-title').textContent = top.length === 0 ? '' : app.isDiff ? 'Sites that changed most' : 'Largest sites';
+		byId('top').replaceChildren(...top.map((i) => {
+			const callers = this.callers(i), via = app.text(sites.via[i]);
+			const where = [app.siteWhere(i), via && `via ${via}`, callers && `\u2039 ${callers}`].filter(Boolean).join('  ');
+			const item = make('li', '', make('span', 'value', app.valueText(values[i])), make('span', 'name', app.siteName(i)), make('span', 'where', where));
+			item.title = app.siteFullName(i);
+			item.addEventListener('click', () => app.showNode(sites.node[i]));
+			return item;
+		}));
 	}
 
 	async draw() {

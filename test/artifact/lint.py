@@ -42,7 +42,7 @@ ONE_DOOR = [
      "symbol files are hostile, and read in one place"),
     (r"libiberty/.*|demangle\.h", ["snapshot/symbols/demangle.c"], "so that names can be demangled another way one day"),
 ]
-SOURCE = re.compile(r".*\.(c|h|S|cc|cpp|py|sh|proto)$|dev$|\.ci/run$")
+SOURCE = re.compile(r".*\.(c|h|S|cc|cpp|py|sh|proto|js|mjs)$|dev$|\.ci/run$")
 C_SOURCE = re.compile(r".*\.(c|h|S)$")
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|X" r"XX)\b")
 # An absolute path that only exists where someone works. /proc/PID/root and the like are none.

@@ -48,9 +48,10 @@ def main():
                 for hall, rooms in ROOMS.items() for i, room in enumerate(rooms)}
     stand_on["hs_base"] = {"base"}
     stand_on["hs_unwind"] = {"unwind", "unwind/arch"}
-    stand_on["hs_proto"] = {"base", "proto", "proto/pprof"}
+    stand_on["hs_proto"] = {"base", "proto", "proto/page", "proto/pprof"}
+    stand_on["hs_proto_page"] = {"base", "proto/page", "views"}
     stand_on["hs_proto_pprof"] = {"base", "proto/pprof"}
-    everywhere = {f"{hall}/{room}" for hall, rooms in ROOMS.items() for room in rooms} | {"proto/pprof"}
+    everywhere = {f"{hall}/{room}" for hall, rooms in ROOMS.items() for room in rooms} | {"proto/page", "proto/pprof"}
     stand_on["hs_lib"] = {"base", "proto", "lib", "inject/abi"} | everywhere
     stand_on["heapsnap"] = {"base", "lib", "cli"}
     for hall, rooms in ROOMS.items():
@@ -62,7 +63,7 @@ def main():
         stand_on["hs_attach_" + room].add("unwind")
     stand_on |= {f"hs_payload_{room}": allowed for room, allowed in PAYLOAD.items()}
     payload_rooms = {f"inject/{room}" for room in PAYLOAD if room not in ("entry", "unwind")}
-    places = ["base", "unwind", "unwind/arch", "proto", "lib", "cli", "inject/abi", "inject/arch"] + sorted(everywhere | payload_rooms)
+    places = ["base", "views", "unwind", "unwind/arch", "proto", "lib", "cli", "inject/abi", "inject/arch"] + sorted(everywhere | payload_rooms)
     wrong = 0
     with tempfile.TemporaryDirectory(prefix="heapsnap-rooms-") as folder:
         for target, allowed in stand_on.items():

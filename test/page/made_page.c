@@ -40,6 +40,8 @@ static void set_head(struct made_named *made)
 }
 
 // A shop that forgets its carts. `sign` is -1 where every second site has shrunk.
+//
+// Longer than 60 lines: places and stacks, a line each
 static void make_shop(struct made_named *made, int sign)
 {
 	static const struct {

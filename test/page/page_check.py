@@ -107,6 +107,13 @@ def head_and_frames(check):
     check("root on top", check.frame("all")["y"] < check.frame("main")["y"])
 
 
+def top(check):
+    rows = check.browser.run("return [...document.querySelectorAll('#top li')].map((row) => [...row.children].map((each) => each.textContent))")
+    check.equal("the largest sites", [row[:2] for row in rows[:2]], [["20.2 MiB", "shop::Cache::put"], ["7.00 MiB", "shop::Orders::load"]])
+    check.equal("how it came there", rows[0][2], "cache.cpp:118  via std::string, unordered_map  \u2039 shop::Session::open \u2039 shop::Server::handle \u2039 shop::Server::run \u2039 main")
+    check.equal("all eight", len(rows), 8)
+
+
 def searching(check):
     plain = check.frame("shop::Orders::load")["fill"]
     check.type("ORDERS")
@@ -221,7 +228,7 @@ def dark(check):
 def shop(check):
     check.open("shop")
     check.shot("shop")
-    for part in [head_and_frames, searching, zooming, sample_types, table, other_tabs, dark]:
+    for part in [head_and_frames, top, searching, zooming, sample_types, table, other_tabs, dark]:
         part(check)
     check.no_errors("shop")
 
