@@ -77,7 +77,7 @@ enum exit_status command_attach(const struct options *options)
 		return fail_and_look(options, &process, error);
 	console_print(options, "attached to %d: %s hooked, %s stopped for %s; region limit %s\n", process.pid,
 		      console_count(result.hooks, "function", hooks), console_count(result.threads, "thread", threads),
-		      console_time(result.stopped_all_ns, stopped), console_bytes(result.region_bytes, memory));
+		      console_time(result.stopped_all_ns, stopped), number_bytes(result.region_bytes, memory));
 	if (result.hooks_refused)
 		console_print(options, "%s could not be hooked; every dump's ledger says why\n",
 			      console_count(result.hooks_refused, "function", hooks));

@@ -140,7 +140,7 @@ static void print_modules(const struct options *options, const struct hs_check_r
 		  : result->is_static     ? "none: a static program"
 					  : "will not be seen");
 	print_row(options, "memory", "up to %s for records, %s for the rest",
-		  console_bytes(result->region_bytes, records), console_bytes(result->fixed_bytes, fixed));
+		  number_bytes(result->region_bytes, records), number_bytes(result->fixed_bytes, fixed));
 }
 
 static void print_limits(const struct options *options, const struct hs_check_limits *limits)
@@ -148,14 +148,14 @@ static void print_limits(const struct options *options, const struct hs_check_li
 	char limit[32], used[32], cache[32];
 
 	if (limits->address_space != UINT64_MAX)
-		print_row(options, "ulimit -v", "%s, of which %s is in use",
-			  console_bytes(limits->address_space, limit), console_bytes(limits->address_space_used, used));
+		print_row(options, "ulimit -v", "%s, of which %s is in use", number_bytes(limits->address_space, limit),
+			  number_bytes(limits->address_space_used, used));
 	if (limits->cgroup_version)
 		print_row(options, "memory cgroup", "%s, of which %s is in use, %s of that page cache",
-			  console_bytes(limits->cgroup, limit), console_bytes(limits->cgroup_used, used),
-			  console_bytes(limits->cgroup_cache, cache));
+			  number_bytes(limits->cgroup, limit), number_bytes(limits->cgroup_used, used),
+			  number_bytes(limits->cgroup_cache, cache));
 	if (limits->locked)
-		print_row(options, "locked memory", "%s", console_bytes(limits->locked, used));
+		print_row(options, "locked memory", "%s", number_bytes(limits->locked, used));
 }
 
 static void print_result(const struct options *options, const struct hs_check_result *result)

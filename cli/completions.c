@@ -59,6 +59,18 @@ static void bash_values(FILE *file, bool files)
 	}
 }
 
+// Of commands whose operands are files.
+static void bash_files(FILE *file)
+{
+	fputs("\tcase $command in\n\t", file);
+	for (size_t i = 0, count = 0; i < command_count; i++)
+		if (command_takes_files(&command_table[i]))
+			fprintf(file, "%s%s", count++ ? "|" : "", command_table[i].name);
+	fputs(") [[ $current == -* ]] || { compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "
+	      "\"$current\"); return; } ;;\n\tesac\n",
+	      file);
+}
+
 static void put_bash(FILE *file)
 {
 	fputs(LICENCE
@@ -86,8 +98,9 @@ static void put_bash(FILE *file)
 	bash_words(file, COMMAND_NONE);
 	for (size_t i = 0; i < command_count; i++)
 		bash_words(file, command_table[i].command);
-	fputs("\tesac\n"
-	      "\tif [[ $command && $current != -* ]]; then\n"
+	fputs("\tesac\n", file);
+	bash_files(file);
+	fputs("\tif [[ $command && $current != -* ]]; then\n"
 	      "\t\twords=\n"
 	      "\t\tfor word in /proc/[0-9]*; do\n"
 	      "\t\t\twords+=\" ${word#/proc/}\"\n"
@@ -135,7 +148,8 @@ static void put_zsh(FILE *file)
 		for (size_t k = 0; k < option_count; k++)
 			if (option_is_for(&option_table[k], command_table[i].command))
 				zsh_option(file, &option_table[k]);
-		fputs("\t\t\t'1:PID:_pids'\n\t\t;;\n", file);
+		fprintf(file, "\t\t\t%s\n\t\t;;\n",
+			command_takes_files(&command_table[i]) ? "'*:profile:_files'" : "'1:PID:_pids'");
 	}
 	fputs("\tesac\n}\n_heapsnap \"$@\"\n", file);
 }
@@ -173,8 +187,8 @@ static void put_fish(FILE *file)
 	for (size_t i = 0; i < command_count; i++) {
 		fprintf(file, "complete -c heapsnap -n __fish_use_subcommand -a %s", command_table[i].name);
 		fish_text(file, command_table[i].brief);
-		fprintf(file, "complete -c heapsnap -n '__fish_seen_subcommand_from %s' -a '(__fish_complete_pids)'\n",
-			command_table[i].name);
+		fprintf(file, "complete -c heapsnap -n '__fish_seen_subcommand_from %s' %s\n", command_table[i].name,
+			command_takes_files(&command_table[i]) ? "-F" : "-a '(__fish_complete_pids)'");
 	}
 	for (size_t i = 0; i < option_count; i++)
 		fish_option(file, &option_table[i]);

@@ -9,10 +9,12 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 static struct {
 	bool quiet, verbose, progress;
+	bool results_to_output;
 	bool line_open;    // a progress line stands on the terminal
 	uint64_t shown_at; // ns
 } console;
@@ -25,28 +27,28 @@ static void clear_line(void)
 }
 
 // The one way of a text to the terminal: it may have names from the target in it.
-static void write_line(const char *prefix, const char *text)
+static void write_line(FILE *file, const char *prefix, const char *text)
 {
 	char *printable = hs_printable(text);
 
 	clear_line();
-	fprintf(stderr, "%s%s\n", prefix, printable ? printable : "(out of memory for a message)");
+	fprintf(file, "%s%s\n", prefix, printable ? printable : "(out of memory for a message)");
 	free(printable);
 }
 
 // `format` ends with the one newline that is meant.
-static HS_PRINTF(2, 0) void write_formatted(const char *prefix, const char *format, va_list arguments)
+static HS_PRINTF(3, 0) void write_formatted(FILE *file, const char *prefix, const char *format, va_list arguments)
 {
 	char *text;
 	int length = vasprintf(&text, format, arguments);
 
 	if (length < 0) {
-		write_line(prefix, "(out of memory for a message)");
+		write_line(file, prefix, "(out of memory for a message)");
 		return;
 	}
 	if (length > 0 && text[length - 1] == '\n')
 		text[length - 1] = 0;
-	write_line(prefix, text);
+	write_line(file, prefix, text);
 	free(text);
 }
 
@@ -54,7 +56,7 @@ static void show_message(enum hs_log_level level, const char *message)
 {
 	if ((level == HS_LOG_VERBOSE && !console.verbose) || console.quiet)
 		return;
-	write_line(level == HS_LOG_WARNING ? "heapsnap: warning: " : "heapsnap: ", message);
+	write_line(stderr, level == HS_LOG_WARNING ? "heapsnap: warning: " : "heapsnap: ", message);
 }
 
 // At most ten times a second.
@@ -84,6 +86,8 @@ void console_init(const struct options *options)
 		hs_progress_set_sink(show_progress);
 }
 
+void console_results_to_output(void) { console.results_to_output = true; }
+
 void console_print(const struct options *options, const char *format, ...)
 {
 	va_list arguments;
@@ -91,7 +95,7 @@ void console_print(const struct options *options, const char *format, ...)
 	if (options->quiet)
 		return;
 	va_start(arguments, format);
-	write_formatted("", format, arguments);
+	write_formatted(console.results_to_output ? stdout : stderr, "", format, arguments);
 	va_end(arguments);
 }
 
@@ -100,8 +104,18 @@ void console_complain(const char *format, ...)
 	va_list arguments;
 
 	va_start(arguments, format);
-	write_formatted("heapsnap: ", format, arguments);
+	write_formatted(stderr, "heapsnap: ", format, arguments);
 	va_end(arguments);
+}
+
+unsigned console_width(const struct options *options)
+{
+	enum { LEAST = 80, MOST = 200 };
+	struct winsize size;
+
+	if (options->wide || ioctl(console.results_to_output ? STDOUT_FILENO : STDERR_FILENO, TIOCGWINSZ, &size) != 0)
+		return 0;
+	return size.ws_col < LEAST ? LEAST : size.ws_col > MOST ? MOST : size.ws_col;
 }
 
 static const char *code_name(enum hs_error_code code)
@@ -148,29 +162,12 @@ enum exit_status console_fail(const struct options *options, struct hs_error *er
 {
 	char *message = hs_printable(error->message); // also for JSON, whose readers show it
 
-	write_line("heapsnap: ", error->message);
+	write_line(stderr, "heapsnap: ", error->message);
 	if (options->json)
 		console_put_error(code_name(error->code), message ? message : "out of memory");
 	free(message);
 	hs_error_destroy(error);
 	return EXIT_REFUSED;
-}
-
-const char *console_bytes(uint64_t bytes, char *buffer)
-{
-	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB" };
-	double value = (double)bytes;
-	size_t unit = 0;
-
-	while (value >= 1024 && unit + 1 < sizeof(units) / sizeof(units[0])) {
-		value /= 1024;
-		unit++;
-	}
-	if (unit == 0)
-		snprintf(buffer, 32, "%" PRIu64 " B", bytes);
-	else
-		snprintf(buffer, 32, "%.1f %s", value, units[unit]);
-	return buffer;
 }
 
 const char *console_time(uint64_t nanoseconds, char *buffer)

@@ -5,66 +5,13 @@
 #include "cli/aftermath.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/headline.h"
+#include "cli/site_json.h"
+#include "cli/site_rows.h"
 #include "lib/find_process.h"
+#include "lib/own_rules.h"
 
-#include <inttypes.h>
-
-enum { SITES_SHOWN = 10 };
-
-// How far an estimate may be off: its standard error, in percent where it is not above the value. It is never 0.
-static const char *error_text(int64_t value, uint64_t error, char buffer[32])
-{
-	double percent = value > 0 ? 100 * (double)error / (double)value : 100;
-
-	if (value <= 0 || percent > 100)
-		return console_bytes(error, buffer);
-	snprintf(buffer, 32, percent < 0.05 ? "<0.1 %%" : percent < 10 ? "%.1f %%" : "%.0f %%", percent);
-	return buffer;
-}
-
-static void print_sites(const struct options *options, const struct hs_dump_result *result)
-{
-	size_t shown = result->site_count < SITES_SHOWN ? result->site_count : SITES_SHOWN;
-
-	console_print(options, "%12s%s %12s  %s\n", "live", result->profile.is_estimate ? "       +-" : "", "blocks",
-		      "site");
-	for (size_t i = 0; i < shown; i++) {
-		const struct hs_dump_site *site = &result->sites[i];
-
-		if (i > 0 && site->live_bytes == 0)
-			break;
-		char bytes[32], percent[32], error[40] = "", line[32] = "";
-
-		if (site->line > 0)
-			snprintf(line, sizeof(line), ":%" PRId64, site->line);
-		if (result->profile.is_estimate)
-			snprintf(error, sizeof(error), " %8s",
-				 error_text(site->live_bytes, site->live_bytes_error, percent));
-		console_print(options, "%12s%s %12" PRId64 "  %s%s%s%s\n",
-			      console_bytes((uint64_t)site->live_bytes, bytes), error, site->live_objects,
-			      site->function, *site->file ? "  " : "", site->file, *site->file ? line : "");
-		if (*site->callers)
-			console_print(options, "%*s< %s\n", result->profile.is_estimate ? 35 : 26, "", site->callers);
-	}
-}
-
-// Losses first, each with "LOSS"; of the rest what is not zero. A fact has no number.
-static void print_ledger(const struct options *options, const struct heap_profile *profile)
-{
-	console_print(options, "ledger:\n");
-	for (int losses = 1; losses >= 0; losses--) {
-		for (size_t i = 0; i < profile->ledger_count; i++) {
-			const struct ledger_line *line = &profile->ledger[i];
-			char value[32] = "";
-
-			if (!line->value || line->is_loss != (bool)losses)
-				continue;
-			if (!line->is_fact)
-				snprintf(value, sizeof(value), "%" PRIu64, line->value);
-			console_print(options, "  %-4s %12s  %s\n", line->is_loss ? "LOSS" : "", value, line->text);
-		}
-	}
-}
+#include <string.h>
 
 // How the snapshot was taken: without stopping a thread, or why not.
 static void print_copying(const struct options *options, const struct hs_dump_result *result)
@@ -82,52 +29,46 @@ static void print_copying(const struct options *options, const struct hs_dump_re
 			      profile->copies > 1 ? "; the log of a first copy got full" : "");
 }
 
-static void print_summary(const struct options *options, const struct hs_dump_result *result)
+static void print_output(const struct options *options, const struct hs_dump_result *result)
 {
-	const struct heap_profile *profile = &result->profile;
-	char live[32], allocated[32], file[32], total[32], percent[32], interval[32], count[COUNT_SIZE];
+	char file[NUMBER_SIZE], total[NUMBER_SIZE], count[COUNT_SIZE];
+	const bool is_stream = strcmp(options->output, "-") == 0;
 
-	console_print(options, "%s live in %s, of %s in %" PRId64 " allocated since attach (%.0f s ago)\n",
-		      console_bytes((uint64_t)profile->total.live_bytes, live),
-		      console_count((size_t)profile->total.live_objects, "block", count),
-		      console_bytes((uint64_t)profile->total.alloc_bytes, allocated), profile->total.alloc_objects,
-		      (double)profile->duration_ns / 1e9);
-	if (profile->is_estimate)
-		console_print(options, "estimates: live +- %s (standard error), from %s; now %s%s\n",
-			      error_text(profile->total.live_bytes, result->live_bytes_error, percent),
-			      console_count(profile->total.live_records, "recorded block", count),
-			      profile->is_stopped   ? "nothing new is recorded"
-			      : profile->period > 1 ? "one sample every "
-						    : "every allocation is recorded",
-			      !profile->is_stopped && profile->period > 1
-				      ? console_bytes((uint64_t)profile->period, interval)
-				      : "");
-	print_sites(options, result);
-	print_ledger(options, profile);
-	print_copying(options, result);
-	console_print(options, "%s%s%s, from %s; %s in all\n", options->output[0] == '-' ? "wrote " : options->output,
-		      options->output[0] == '-' ? "" : ": ", console_bytes(result->file_bytes, file),
-		      console_count(profile->sample_count, "stack", count), console_time(result->total_ns, total));
+	console_print(options, "%s%s%s, from %s; %s in all\n", is_stream ? "wrote " : options->output,
+		      is_stream ? "" : ": ", number_bytes(result->file_bytes, file),
+		      console_count(result->profile.sample_count, "stack", count),
+		      console_time(result->total_ns, total));
 }
 
-static void print_site_json(struct json *json, const struct hs_dump_site *site)
+static struct hs_error *print_summary(const struct options *options, const struct hs_dump_result *result,
+				      const struct profile_view *view)
 {
-	json_open(json, NULL, '{');
-	json_string(json, "function", site->function);
-	json_string(json, "file", site->file);
-	json_number(json, "line", (uint64_t)site->line);
-	json_string(json, "callers", site->callers);
-	json_number(json, "live_objects", (uint64_t)site->live_objects);
-	json_number(json, "live_bytes", (uint64_t)site->live_bytes);
-	json_number(json, "alloc_objects", (uint64_t)site->alloc_objects);
-	json_number(json, "alloc_bytes", (uint64_t)site->alloc_bytes);
-	json_number(json, "samples", site->live_records);
-	json_number(json, "live_objects_error", site->live_objects_error);
-	json_number(json, "live_bytes_error", site->live_bytes_error);
+	struct hs_error *error;
+
+	headline_print(options, &result->profile);
+	error = site_rows_print(options, &view->named, &view->sites, options->limit);
+	if (error)
+		return error;
+	truth_print(options, &result->profile);
+	print_copying(options, result);
+	if (options->output)
+		print_output(options, result);
+	return NULL;
+}
+
+static void put_memory(struct json *json, const struct profile_memory *memory)
+{
+	if (!memory->is_known)
+		return;
+	json_open(json, "memory", '{');
+	json_number(json, "rss", memory->rss);
+	json_number(json, "anonymous", memory->anonymous);
+	json_number(json, "swapped", memory->swapped);
 	json_close(json, '}');
 }
 
-static bool print_json(const struct options *options, const struct hs_dump_result *result)
+static bool print_json(const struct options *options, const struct hs_dump_result *result,
+		       const struct profile_view *view)
 {
 	const struct heap_profile *profile = &result->profile;
 	struct json json;
@@ -135,7 +76,8 @@ static bool print_json(const struct options *options, const struct hs_dump_resul
 	json_begin(&json, stdout);
 	json_string(&json, "command", "dump");
 	json_number(&json, "pid", (uint64_t)profile->pid);
-	json_string(&json, "output", options->output);
+	json_string(&json, "output", options->output ? options->output : "");
+	put_memory(&json, &profile->memory);
 	json_number(&json, "bytes", result->file_bytes);
 	json_bool(&json, "stopped", profile->stopped_because);
 	json_string(&json, "stopped_because", profile->stopped_because ? profile->stopped_because : "");
@@ -156,10 +98,7 @@ static bool print_json(const struct options *options, const struct hs_dump_resul
 	json_number(&json, "interval_most", (uint64_t)profile->interval_most);
 	json_number(&json, "live_objects_error", result->live_objects_error);
 	json_number(&json, "live_bytes_error", result->live_bytes_error);
-	json_open(&json, "sites", '[');
-	for (size_t i = 0; i < result->site_count; i++)
-		print_site_json(&json, &result->sites[i]);
-	json_close(&json, ']');
+	sites_put_json(&json, view);
 	json_open(&json, "ledger", '[');
 	for (size_t i = 0; i < profile->ledger_count; i++) {
 		json_open(&json, NULL, '{');
@@ -173,26 +112,47 @@ static bool print_json(const struct options *options, const struct hs_dump_resul
 	return json_end(&json);
 }
 
+static struct hs_error *show(const struct options *options, const struct frame_rules *rules,
+			     const struct hs_dump_result *result)
+{
+	struct profile_view view;
+	struct hs_error *error = profile_view_make(&result->profile, rules, &view);
+
+	if (error)
+		return error;
+	error = print_summary(options, result, &view);
+	if (!error && options->json && !print_json(options, result, &view))
+		error = hs_error_create(HS_ERROR_SYSTEM, "standard output cannot be written");
+	profile_view_deinit(&view);
+	return error;
+}
+
 enum exit_status command_dump(const struct options *options)
 {
-	const struct hs_dump_options dump = {
+	struct hs_dump_options dump = {
 		.output = options->output,
 		.errors = options->errors,
 		.stop = options->stop,
 	};
+	struct frame_rules *rules = NULL;
 	struct hs_dump_result result;
-	enum exit_status status = EXIT_DONE;
 	HS_CLEANUP_PROCESS struct process process = PROCESS_CLOSED;
-	struct hs_error *error = hs_find_process(options->pid_text, &process);
+	struct hs_error *error = hs_own_rules(options->own_rules, options->own_rule_count, &rules);
 
-	if (error)
+	if (!error)
+		error = hs_find_process(options->pid_text, &process);
+	if (error) {
+		frame_rules_destroy(rules);
 		return console_fail(options, error);
+	}
+	dump.rules = rules;
 	error = hs_dump(&process, &dump, &result);
-	if (error)
+	if (error) {
+		frame_rules_destroy(rules);
 		return fail_and_look(options, &process, error);
-	print_summary(options, &result);
-	if (options->json && !print_json(options, &result))
-		status = EXIT_REFUSED;
+	}
+	error = show(options, rules, &result);
 	hs_dump_result_deinit(&result);
-	return status;
+	frame_rules_destroy(rules);
+	return error ? console_fail(options, error) : EXIT_DONE;
 }

@@ -116,9 +116,8 @@ void help_print(FILE *file, enum command command)
 	      "usage: heapsnap COMMAND [PID] [OPTION...]\n\ncommands:\n",
 	      file);
 	for (size_t i = 0; i < command_count; i++) {
-		fprintf(file, "  %-6s %-12s", command_table[i].name, command_table[i].operands);
-		fputc(' ', file);
-		put_text(file, command_table[i].summary, 22);
+		fprintf(file, "  %-6s %-13s ", command_table[i].name, command_table[i].operands);
+		put_text(file, command_table[i].summary, 23);
 	}
 	fputs("\noptions without a command:\n", file);
 	put_options(file, COMMAND_NONE);

@@ -45,6 +45,7 @@ static void put_line(FILE *page, const char *line)
 		{ "@LIMIT_MEMORY_LEAST@", LIMIT_MEMORY_LEAST },
 		{ "@LIMIT_MEMORY_MOST@", LIMIT_MEMORY_MOST },
 		{ "@LIMIT_INTERVAL@", LIMIT_INTERVAL },
+		{ "@LIMIT_ROWS@", LIMIT_ROWS },
 	};
 
 	while (*line) {
@@ -127,12 +128,22 @@ static void put_pages(FILE *page)
 	}
 }
 
-// Of the operands "-o FILE" is an option, and "[PID]" may be left out.
+// Words of the operands, each of which is an argument; "[PID]" may be left out, and "[-o FILE]" is an option.
 static void put_operands(FILE *page, const char *operands)
 {
-	fputs(strncmp(operands, "[PID]", 5) == 0 ? ".Op Ar PID\n" : ".Ar PID\n", page);
-	if (strstr(operands, "-o FILE"))
-		fputs(".Fl o Ar FILE\n", page);
+	if (strncmp(operands, "[PID]", 5) == 0) {
+		fputs(".Op Ar PID\n", page);
+		return;
+	}
+	while (*operands && *operands != '[') {
+		const int length = (int)strcspn(operands, " ");
+
+		fprintf(page, ".Ar %.*s\n", length, operands);
+		operands += length;
+		operands += *operands == ' ';
+	}
+	if (*operands)
+		fputs(".Op Fl o Ar FILE\n", page);
 }
 
 static void put_synopsis(FILE *page, const struct command_description *description)

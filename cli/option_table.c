@@ -14,10 +14,16 @@ const struct command_description command_table[] = {
 	  "change what is recorded from now on",
 	  "Blocks recorded so far stay recorded until they are freed. Prints the old settings and the new ones. "
 	  "The threads are stopped for a few milliseconds." },
-	{ COMMAND_DUMP, "dump", "PID -o FILE", "write the live heap as a pprof profile; any number of times",
-	  "write the live heap as a pprof profile",
-	  "Writes a gzipped pprof profile and prints totals, the sites with most live bytes and the ledger of what was seen and "
-	  "lost. The file is written completely or not at all." },
+	{ COMMAND_DUMP, "dump", "PID [-o FILE]", "show the live heap, and write it as a profile; any number of times",
+	  "show and write the live heap",
+	  "Prints how much of the process is recorded, the sites with most live bytes, and what was lost. With -o it also writes "
+	  "a profile: a gzipped pprof profile, or, where the name ends in .html, a page that needs nothing else. The file is "
+	  "written completely or not at all." },
+	{ COMMAND_REPORT, "report", "FILE", "show a profile that was written before", "show a profile from a file",
+	  "Prints the sites with most live bytes of a pprof file, heapsnap's or another program's. - is standard input." },
+	{ COMMAND_DIFF, "diff", "OLD NEW", "show what changed between two profiles",
+	  "show what changed between two profiles",
+	  "Prints the sites whose live bytes changed most between two pprof files, with how sure that is." },
 	{ COMMAND_DETACH, "detach", "PID", "stop tracking and take everything out of the process again",
 	  "stop tracking and take everything out",
 	  "Removes the hooks, waits until no thread is inside the payload, unmaps everything and checks that nothing is left." },
@@ -51,7 +57,20 @@ const struct option_description option_table[] = {
 	  "also track a function of this name; may be repeated. KIND is a known function with the same arguments, like "
 	  "malloc, or a layout, like 'alloc(_,size)' and 'free(_,block)'; add the word nothrow if the function never throws and "
 	  "is no cancellation point; if that is wrong, the process ends. See heapsnap-attach(1)" },
-	{ OPTION_OUTPUT, "output", "FILE", FOR(DUMP), "where the profile goes", "the profile; - for standard output" },
+	{ OPTION_OUTPUT, "output", "FILE", FOR(DUMP), "where the profile goes",
+	  "the profile, for pprof; NAME.html for a page that a browser shows; - for standard output" },
+	{ OPTION_LIMIT, "limit", "N", FOR(DUMP) | FOR(REPORT) | FOR(DIFF), "rows to show",
+	  "rows to show (default: " LIMIT_ROWS "); 0 for all" },
+	{ OPTION_WIDE, "wide", NULL, FOR(DUMP) | FOR(REPORT) | FOR(DIFF), "whole names, however long",
+	  "whole names, however long, also on a terminal" },
+	{ OPTION_LEDGER, "ledger", NULL, FOR(DUMP) | FOR(REPORT), "all counters of what was seen and lost",
+	  "all counters of what was seen and lost" },
+	{ OPTION_OWN, "own", "REGEX", FOR(DUMP) | FOR(REPORT) | FOR(DIFF),
+	  "functions or modules that are your own code",
+	  "functions or modules that are your own code, and so may be a site; may be repeated. See heapsnap-report(1)" },
+	{ OPTION_LIBRARY, "library", "REGEX", FOR(DUMP) | FOR(REPORT) | FOR(DIFF),
+	  "functions or modules that are not your own code",
+	  "functions or modules that are not your own code, and so no site; may be repeated" },
 	{ OPTION_ERRORS, "errors", NULL, FOR(DUMP), "label stacks with their standard errors",
 	  "label each stack of the profile with its number of samples and its standard error" },
 	{ OPTION_STOP, "stop", NULL, FOR(DUMP), "stop all threads while the table is copied",

@@ -6,12 +6,22 @@
 
 #include <stddef.h>
 
-enum command { COMMAND_NONE, COMMAND_CHECK, COMMAND_ATTACH, COMMAND_SET, COMMAND_DUMP, COMMAND_DETACH, COMMAND_STATUS };
+enum command {
+	COMMAND_NONE,
+	COMMAND_CHECK,
+	COMMAND_ATTACH,
+	COMMAND_SET,
+	COMMAND_DUMP,
+	COMMAND_DETACH,
+	COMMAND_STATUS,
+	COMMAND_REPORT,
+	COMMAND_DIFF
+};
 
 struct command_description {
 	enum command command;
 	const char *name;
-	const char *operands; // as in the usage: "PID", "[PID]", "PID -o FILE"
+	const char *operands; // as in the usage: "PID", "[PID]", "PID [-o FILE]", "FILE", "OLD NEW"
 	const char *summary;  // what it does, in a line
 	const char *brief;    // the same in fewer words, for completions; without quotes, brackets and colons
 	const char *text;     // paragraphs for --help, separated by a newline each
@@ -36,6 +46,11 @@ enum option_id {
 	OPTION_START_RECORDING,
 	OPTION_ERRORS,
 	OPTION_STOP,
+	OPTION_LEDGER,
+	OPTION_WIDE,
+	OPTION_LIMIT,
+	OPTION_OWN,
+	OPTION_LIBRARY,
 };
 
 #define FOR(command) (1u << COMMAND_##command)
@@ -46,6 +61,7 @@ enum option_id {
 #define LIMIT_MEMORY_LEAST "1M"
 #define LIMIT_MEMORY_MOST  "120G"
 #define LIMIT_INTERVAL     "2G"
+#define LIMIT_ROWS         "10"
 
 struct option_description {
 	enum option_id id;
@@ -64,6 +80,12 @@ extern const size_t option_count;
 // NULL = there is none.
 const struct command_description *command_describe(enum command command);
 const struct option_description *option_describe(int id);
+
+// Whether its operands are files, and not a process.
+static inline int command_takes_files(const struct command_description *command)
+{
+	return command->operands[0] == 'F' || command->operands[0] == 'O';
+}
 
 static inline int option_has_letter(const struct option_description *option) { return option->id < 256; }
 static inline int option_is_for(const struct option_description *option, enum command command)

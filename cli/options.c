@@ -4,6 +4,7 @@
 #include "base/printable.h"
 #include "cli/console.h"
 #include "cli/help.h"
+#include "cli/option_values.h"
 #include "inject/abi/limits.h"
 
 #include <errno.h>
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPTIONS_MAX = 32, NAME_SIZE = 32 };
+enum { OPTIONS_MAX = 32, NAME_SIZE = 32, ROWS_DEFAULT = 10 }; // LIMIT_ROWS
 
 // What the texts of the option table say.
 _Static_assert(HS_DEPTH_MAX == 256 && HS_DEPTH_DEFAULT == 256, "LIMIT_DEPTH, the most and the default");
@@ -37,56 +38,6 @@ static bool usage_error(const struct options *options, const char *format, const
 	free(message);
 	free(printable);
 	return false;
-}
-
-// A decimal number with an optional suffix K, M, G (1024 steps; also KB, KiB). Returns false for anything else.
-static bool parse_size(const char *text, uint64_t *ret)
-{
-	static const char *const suffixes[] = { "", "B", "K", "KB", "KiB", "M", "MB", "MiB", "G", "GB", "GiB" };
-	static const unsigned shifts[] = { 0, 0, 10, 10, 10, 20, 20, 20, 30, 30, 30 };
-	unsigned long long value;
-	char *end;
-
-	if (*text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	value = strtoull(text, &end, 10);
-	if (errno)
-		return false;
-	for (size_t i = 0; i < sizeof(shifts) / sizeof(shifts[0]); i++) {
-		if (strcasecmp(end, suffixes[i]) != 0)
-			continue;
-		*ret = (uint64_t)value << shifts[i];
-		return *ret >> shifts[i] == value;
-	}
-	return false;
-}
-
-// A percentage above 0, with at most four digits behind the point, in millionths.
-static bool parse_percent(const char *text, uint32_t *ret)
-{
-	char *end;
-	double value;
-
-	if (*text != '.' && (*text < '0' || *text > '9'))
-		return false; // neither spaces nor signs, nor names of numbers
-	value = strtod(text, &end);
-	if (*end || strpbrk(text, "xXeEpP") || !(value >= 0.0001) || value > 100)
-		return false;
-	*ret = (uint32_t)(value * 10000 + 0.5);
-	return true;
-}
-
-// Samples per word of 8 bytes, as a decimal number (1e-4, 0.0001): the mean interval in bytes.
-static bool parse_rate(const char *text, uint32_t *ret)
-{
-	char *end;
-	double value;
-
-	if (*text != '.' && (*text < '0' || *text > '9'))
-		return false;
-	value = strtod(text, &end);
-	return !*end && !strpbrk(text, "xXpP") && hs_sampling_interval_of_rate(value, ret);
 }
 
 static size_t smallest(size_t a, size_t b, size_t c)
@@ -259,6 +210,31 @@ static bool take_output(struct options *options, const char *text)
 	return true;
 }
 
+static bool take_limit(struct options *options, const char *text)
+{
+	uint64_t number;
+
+	if (!parse_size(text, &number))
+		return usage_error(options, "--limit expects a number, got '%s'", text);
+	options->limit = number ? (size_t)number : SIZE_MAX;
+	return true;
+}
+
+static bool take_own_rule(struct options *options, enum frame_rule_kind kind, const char *text)
+{
+	if (options->own_rule_count == HS_OWN_RULES_MAX)
+		return usage_error(options, "%s", "too many --own and --library");
+	options->own_rules[options->own_rule_count++] = (struct hs_own_rule){ kind, text };
+	return true;
+}
+
+static bool take_own(struct options *options, const char *text) { return take_own_rule(options, FRAME_RULE_OWN, text); }
+
+static bool take_library(struct options *options, const char *text)
+{
+	return take_own_rule(options, FRAME_RULE_LIBRARY, text);
+}
+
 // Where an option without a value is noted; NULL = it is none of these.
 static bool *flag_of(struct options *options, enum option_id id)
 {
@@ -281,6 +257,10 @@ static bool *flag_of(struct options *options, enum option_id id)
 		return &options->errors;
 	case OPTION_STOP:
 		return &options->stop;
+	case OPTION_LEDGER:
+		return &options->ledger;
+	case OPTION_WIDE:
+		return &options->wide;
 	default:
 		return NULL;
 	}
@@ -298,6 +278,9 @@ static const struct {
 	{ OPTION_EXACT, take_exact },
 	{ OPTION_BUDGET, take_budget },
 	{ OPTION_OUTPUT, take_output },
+	{ OPTION_LIMIT, take_limit },
+	{ OPTION_OWN, take_own },
+	{ OPTION_LIBRARY, take_library },
 };
 
 static bool take_option(struct options *options, enum option_id id, const char *text)
@@ -363,8 +346,6 @@ static bool check_settings(const struct options *options)
 		return usage_error(options, "%s",
 				   "what is to be set is missing (--exact, --sample, --samples-per-word, --budget, "
 				   "--stop-recording, --start-recording, --depth)");
-	if (options->command == COMMAND_DUMP && !options->output)
-		return usage_error(options, "%s", "the output file is missing (-o FILE)");
 	if (options->output && strcmp(options->output, "-") == 0 && options->json)
 		return usage_error(options, "%s", "-o - and --json both want standard output");
 	if (options->output && !*options->output)
@@ -374,7 +355,7 @@ static bool check_settings(const struct options *options)
 
 static bool check_operands(struct options *options, uint32_t given, int count, char **operands)
 {
-	int wanted = 1;
+	const int wanted = options->command == COMMAND_DIFF ? 2 : 1;
 
 	if (options->help || options->version)
 		return true;
@@ -384,7 +365,12 @@ static bool check_operands(struct options *options, uint32_t given, int count, c
 		return false;
 	if (count > wanted)
 		return usage_error(options, "too many arguments: %s", operands[wanted]);
-	if (count == 1)
+	if (options->command == COMMAND_REPORT || options->command == COMMAND_DIFF) {
+		if (count < wanted)
+			return usage_error(options, "%s", wanted == 2 ? "two files are needed" : "the file is missing");
+		for (; options->path_count < (size_t)count; options->path_count++)
+			options->paths[options->path_count] = operands[options->path_count];
+	} else if (count == 1)
 		options->pid_text = operands[0];
 	else if (options->command != COMMAND_STATUS)
 		return usage_error(options, "%s", "the PID is missing");
@@ -455,6 +441,7 @@ bool options_parse(int argc, char **argv, struct options *ret)
 	uint32_t given;
 
 	*ret = (struct options){ .sampling = { .mode = HS_SAMPLING_BUDGET, .budget = HS_SAMPLING_BUDGET_DEFAULT },
+				 .limit = ROWS_DEFAULT,
 				 .wants_json = has_json(argc, argv) };
 	opterr = 0;
 	optind = 1;

@@ -4,6 +4,7 @@
 #define HEAPSNAP_CLI_OPTIONS_H
 
 #include "cli/option_table.h"
+#include "lib/own_rules.h"
 #include "lib/sampling.h"
 #include "lib/user_allocators.h"
 
@@ -17,6 +18,12 @@ struct options {
 	enum command command;
 	const char *pid_text;                           // NULL = none given
 	const char *output;                             // dump: -o
+	const char *paths[2];                           // report, diff: the files
+	size_t path_count;                              //
+	bool ledger, wide;                              // dump, report, diff
+	size_t limit;                                   // rows; dump, report, diff
+	struct hs_own_rule own_rules[HS_OWN_RULES_MAX]; // --own, --library
+	size_t own_rule_count;                          //
 	bool errors;                                    // dump: --errors
 	bool stop;                                      // dump: --stop
 	uint32_t depth;                                 // attach, set; 0 = none given

@@ -33,11 +33,11 @@ const char *sampling_text(const struct hs_sampling *sampling, char *buffer)
 		break;
 	case HS_SAMPLING_INTERVAL:
 		snprintf(buffer, SAMPLING_TEXT_SIZE, "one sample in %s on average",
-			 console_bytes(sampling->interval, bytes));
+			 number_bytes(sampling->interval, bytes));
 		break;
 	case HS_SAMPLING_WORDS:
 		snprintf(buffer, SAMPLING_TEXT_SIZE, "%.4g samples per word, one in %s on average",
-			 (double)WORD_SIZE / sampling->interval, console_bytes(sampling->interval, bytes));
+			 (double)WORD_SIZE / sampling->interval, number_bytes(sampling->interval, bytes));
 		break;
 	case HS_SAMPLING_BUDGET:
 		snprintf(buffer, SAMPLING_TEXT_SIZE, "as much as %.4g %% of each thread's time allows",

@@ -54,11 +54,10 @@ static void print_costs(const struct options *options, const struct hs_status *p
 
 	if (process->interval_most > 1 && process->interval_least == process->interval_most)
 		console_print(options, "  threads sample every %s on average\n",
-			      console_bytes(process->interval_most, most));
+			      number_bytes(process->interval_most, most));
 	else if (process->interval_most > 1)
 		console_print(options, "  threads sample every %s to %s on average\n",
-			      console_bytes(process->interval_least, least),
-			      console_bytes(process->interval_most, most));
+			      number_bytes(process->interval_least, least), number_bytes(process->interval_most, most));
 	else if (process->interval_most == 1 && process->sampling.mode != HS_SAMPLING_EXACT)
 		console_print(options, "  every allocation of every thread is recorded now\n");
 	if (process->threads_measured)
@@ -68,7 +67,7 @@ static void print_costs(const struct options *options, const struct hs_status *p
 		console_print(
 			options,
 			"  records %s downsampled to one sample in %s: looking up frees among more records would exceed the budget\n",
-			process->is_downsampling ? "are being" : "were", console_bytes(process->downsampled_to, most));
+			process->is_downsampling ? "are being" : "were", number_bytes(process->downsampled_to, most));
 }
 
 static void print_settings(const struct options *options, const struct hs_status *process)
@@ -115,8 +114,8 @@ static void print_process(const struct options *options, const struct hs_status 
 	default:
 		console_print(options, "%d %s: %s since %s, %s, %s of %s used\n", process->pid, process->name,
 			      state_name(process), date(process->attached_wall_ns, since, sizeof(since)),
-			      console_count(process->hooks, "hook", hooks), console_bytes(process->used_bytes, used),
-			      console_bytes(process->max_bytes, limit));
+			      console_count(process->hooks, "hook", hooks), number_bytes(process->used_bytes, used),
+			      number_bytes(process->max_bytes, limit));
 	}
 	if (process->state == HS_STATE_ATTACHED)
 		print_settings(options, process);

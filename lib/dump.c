@@ -1,75 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/dump.h"
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "proto/gzip_file.h"
+#include "proto/page/page.h"
 #include "proto/pprof/pprof_encoder.h"
-#include "snapshot/profile/top_sites.h"
 #include "snapshot/snapshot.h"
+#include "views/profile_view.h"
 
-#include <stdlib.h>
-
-enum { CALLERS_KEPT = 3 };
+#include <string.h>
 
 void hs_dump_result_deinit(struct hs_dump_result *result)
 {
-	for (size_t i = 0; i < result->site_count; i++) {
-		free(result->sites[i].function);
-		free(result->sites[i].callers);
-	}
-	free(result->sites);
 	heap_profile_deinit(&result->profile);
 	*result = (struct hs_dump_result){ 0 };
-}
-
-// Where none of a site's blocks is live, those tell their size that were freed.
-static uint64_t objects_error(const struct heap_profile *profile, const struct heap_site *site)
-{
-	bool is_live = site->values.live_objects > 0;
-
-	return profile_objects_error(profile, site->values.live_objects_variance,
-				     is_live ? site->values.live_objects : site->values.alloc_objects,
-				     is_live ? site->values.live_bytes : site->values.alloc_bytes);
-}
-
-// Takes the function's name over.
-static struct hs_error *describe_site(const struct heap_profile *profile, struct heap_site *site,
-				      struct hs_dump_site *ret)
-{
-	*ret = (struct hs_dump_site){
-		.function = site->function,
-		.file = site->file,
-		.line = site->line,
-		.live_objects = site->values.live_objects,
-		.live_bytes = site->values.live_bytes,
-		.alloc_objects = site->values.alloc_objects,
-		.alloc_bytes = site->values.alloc_bytes,
-		.live_records = site->values.live_records,
-		.live_objects_error = objects_error(profile, site),
-		.live_bytes_error = profile_bytes_error(profile, site->values.live_bytes_variance),
-	};
-	site->function = NULL;
-	return heap_site_callers(profile, site, CALLERS_KEPT, " < ", &ret->callers);
-}
-
-static struct hs_error *describe_sites(struct hs_dump_result *result)
-{
-	struct heap_site *sites;
-	size_t count;
-	struct hs_error *error = heap_sites_make(&result->profile, &sites, &count);
-
-	if (error)
-		return error;
-	result->sites = calloc(count + 1, sizeof(*result->sites));
-	if (!result->sites)
-		error = &hs_error_no_memory;
-	while (result->site_count < count && !error) {
-		struct hs_dump_site *site = &result->sites[result->site_count];
-
-		error = describe_site(&result->profile, &sites[result->site_count++], site);
-	}
-	heap_sites_free(sites, count);
-	return error;
 }
 
 static void describe_totals(const struct snapshot_timing *timing, struct hs_dump_result *result)
@@ -84,21 +29,54 @@ static void describe_totals(const struct snapshot_timing *timing, struct hs_dump
 	result->symbolize_ns = timing->symbolize_ns;
 }
 
-static struct hs_error *write_profile(const struct hs_dump_options *options, struct output_file *file,
-				      struct hs_dump_result *result)
+static bool is_page(const char *path)
+{
+	const char *end = strrchr(path, '.');
+
+	return end && strcmp(end, ".html") == 0;
+}
+
+static struct hs_error *write_page(const struct hs_dump_options *options, struct output_file *file,
+				   struct hs_dump_result *result)
+{
+	const struct page_options page = { .title = NULL };
+	HS_CLEANUP_FREE char *data = NULL;
+	struct profile_view view;
+	size_t size = 0;
+	struct hs_error *error = profile_view_make(&result->profile, options->rules, &view);
+
+	if (error)
+		return error;
+	error = page_encode(&view.named, &view.sites, &page, &data, &size);
+	profile_view_deinit(&view);
+	if (!error)
+		error = output_file_write(file, data, size);
+	result->file_bytes = size;
+	return error ? error : output_file_commit(file);
+}
+
+static struct hs_error *write_pprof(const struct hs_dump_options *options, struct output_file *file,
+				    struct hs_dump_result *result)
 {
 	const struct pprof_options encoding = { .errors = options->errors };
-	uint8_t *data = NULL;
+	HS_CLEANUP_FREE uint8_t *data = NULL;
 	size_t size = 0;
 	struct hs_error *error = pprof_encode(&result->profile, &encoding, &data, &size);
 
-	if (error) {
-		output_file_discard(file);
-		return error;
-	}
-	error = output_file_commit_gzip(file, data, size, &result->file_bytes);
-	free(data);
-	return error;
+	return error ? error : output_file_commit_gzip(file, data, size, &result->file_bytes);
+}
+
+static struct hs_error *open_output(const char *path, struct output_file *ret)
+{
+	*ret = (struct output_file){ 0 };
+	if (!path)
+		return NULL;
+	if (is_page(path) && !page_is_built())
+		return hs_error_create(HS_ERROR_REFUSED,
+				       "this heapsnap was built without its page, so %s cannot be written: build it "
+				       "where npm is, or write a profile for pprof (out.pb.gz)",
+				       path);
+	return output_file_create(path, ret);
 }
 
 struct hs_error *hs_dump(const struct process *process, const struct hs_dump_options *options,
@@ -108,7 +86,7 @@ struct hs_error *hs_dump(const struct process *process, const struct hs_dump_opt
 	struct output_file file;
 	uint64_t began = hs_monotonic_ns();
 	// The file first: an output that cannot be written must not cost the target a stop.
-	struct hs_error *error = output_file_create(options->output, &file);
+	struct hs_error *error = open_output(options->output, &file);
 
 	*ret = (struct hs_dump_result){ 0 };
 	if (error)
@@ -120,11 +98,9 @@ struct hs_error *hs_dump(const struct process *process, const struct hs_dump_opt
 		return error;
 	}
 	describe_totals(&timing, ret);
-	error = describe_sites(ret);
-	if (error)
-		output_file_discard(&file);
-	else
-		error = write_profile(options, &file, ret);
+	if (options->output)
+		error = is_page(options->output) ? write_page(options, &file, ret) : write_pprof(options, &file, ret);
+	output_file_discard(&file);
 	ret->total_ns = hs_monotonic_ns() - began;
 	if (error)
 		hs_dump_result_deinit(ret);

@@ -64,6 +64,15 @@ struct profile_module {
 	bool is_main, is_vdso, unloaded;
 };
 
+// What the whole process has in memory, recorded or not; bytes. As the kernel counts it for the process, so that the
+// figures of a process that allocates may be some pages behind.
+struct profile_memory {
+	bool is_known;
+	uint64_t rss;       // resident
+	uint64_t anonymous; // of that: heap, stacks and other memory that no file backs
+	uint64_t swapped;   // beside that
+};
+
 // One line of the ledger: what was seen, and what was lost.
 struct ledger_line {
 	char *name; // machine name, owned: "allocations", "stack_cut_depth_limit", "hook_refused", ...
@@ -102,10 +111,11 @@ struct heap_profile {
 	const char *stopped_because; // static; NULL = they were not
 	uint32_t copies; // that were begun while they ran; all but the last one, if that is the snapshot, were thrown
 			 // away: the log got full
-	uint64_t log_records; // blocks that went while the table was copied, and were taken from the log
-	int32_t pid;          // 0 = unknown (in files)
-	char *program;        // owned
-	bool is_foreign;      // another program wrote its file: nothing is known of what is missing from it
+	uint64_t log_records;         // blocks that went while the table was copied, and were taken from the log
+	int32_t pid;                  // 0 = unknown (in files)
+	char *program;                // owned
+	bool is_foreign;              // another program wrote its file: nothing is known of what is missing from it
+	struct profile_memory memory; // at about the time of the snapshot
 
 	struct profile_values total;
 };
@@ -114,7 +124,13 @@ struct heap_profile {
 void profile_values_add(struct profile_values *to, const struct profile_values *from);
 
 // The standard error that a sum of variances stands for, rounded up; in the unit of what varies (bytes, or blocks).
-static inline uint64_t profile_error(double variance) { return (uint64_t)ceil(sqrt(variance)); }
+// That of a file may be anything.
+static inline uint64_t profile_error(double variance)
+{
+	const double error = ceil(sqrt(variance));
+
+	return error >= 0 && error < 9223372036854775808.0 ? (uint64_t)error : INT64_MAX;
+}
 
 // The largest mean interval since attach, bytes.
 static inline double profile_interval(const struct heap_profile *profile)

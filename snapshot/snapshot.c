@@ -11,6 +11,7 @@
 #include "snapshot/copy/running_copy.h"
 #include "snapshot/copy/table_check.h"
 #include "snapshot/copy/table_copy.h"
+#include "snapshot/process_memory.h"
 #include "snapshot/profile/aggregate.h"
 #include "snapshot/profile/ledger.h"
 #include "snapshot/profile/profile_build.h"
@@ -245,6 +246,7 @@ struct hs_error *snapshot_take(const struct process *process, bool stop, struct 
 	*ret = (struct heap_profile){ .pid = process->pid };
 	*timing = (struct snapshot_timing){ 0 };
 	error = take_locked(process, stop, &raw, ret, timing);
+	ret->memory = process_memory_read(process);
 	if (!error)
 		error = digest(process, &raw, ret, timing);
 	raw_deinit(&raw);

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-COMMANDS = ["check", "attach", "set", "dump", "detach", "status"]
+COMMANDS = ["check", "attach", "set", "dump", "report", "diff", "detach", "status"]
 WIDTH = 80
 COMPOPT = 'compopt() { options=$*; }; '  # bash has it only while it completes
 
@@ -118,7 +118,7 @@ def wrong_zsh_arguments(arguments, options):
     names = [re.fullmatch(r"(?:\([^)]*\)|\*)?--([a-z-]+)(?:\[[^][]*\]|=\[[^][]*\]:[A-Z=]+:(?:_files| ))", argument) for argument in arguments[:-1]]
     found = {match[1] for match in names if match}
     return [argument for argument, match in zip(arguments, names) if not match and not argument.startswith("(-")] + \
-        [name for letter, name in options if not letter and name not in found] + [last for last in arguments[-1:] if last != "1:PID:_pids"]
+        [name for letter, name in options if not letter and name not in found] + [last for last in arguments[-1:] if last not in ("1:PID:_pids", "*:profile:_files")]
 
 
 def fish_options(script, command):

@@ -52,8 +52,9 @@ def main():
     stand_on["hs_proto_page"] = {"base", "proto/page", "views"}
     stand_on["hs_proto_pprof"] = {"base", "proto/pprof"}
     everywhere = {f"{hall}/{room}" for hall, rooms in ROOMS.items() for room in rooms} | {"proto/page", "proto/pprof"}
-    stand_on["hs_lib"] = {"base", "proto", "lib", "inject/abi"} | everywhere
-    stand_on["heapsnap"] = {"base", "lib", "cli"}
+    stand_on["hs_lib"] = {"base", "proto", "lib", "inject/abi", "views"} | everywhere
+    stand_on["hs_views"] = {"base", "views"}
+    stand_on["heapsnap"] = {"base", "lib", "cli", "views"}
     for hall, rooms in ROOMS.items():
         for room in rooms:
             stand_on[f"hs_{hall}_{room}"].add("inject/abi")

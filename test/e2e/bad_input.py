@@ -28,7 +28,7 @@ def empty(directory):
 def wrong_usage():
     path = os.path.join(temporary_directory(), "out.pb.gz")
     cases = [
-        [], ["frobnicate"], ["--frobnicate"], ["attach"], ["detach"], ["dump"], ["dump", "1"], ["dump", "-o", path],
+        [], ["frobnicate"], ["--frobnicate"], ["attach"], ["detach"], ["dump"], ["dump", "-o", path], ["report"], ["report", "a", "b"], ["diff", "a"],
         ["dump", "1", "-o", ""], ["attach", "1", "2"], ["detach", "1", "2"], ["status", "1", "2"], ["dump", "1", "2", "-o", path],
         ["attach", "1", "--frobnicate"], ["attach", "1", "--depth"], ["attach", "1", "--depth", "0"],
         ["attach", "1", "--depth", "257"], ["attach", "1", "--depth", "many"], ["attach", "1", "--depth", "-3"],
@@ -48,7 +48,7 @@ def wrong_usage():
 
 
 def help_and_version():
-    for arguments in [["--help"]] + [[command, "--help"] for command in ("check", "attach", "set", "dump", "detach", "status")]:
+    for arguments in [["--help"]] + [[command, "--help"] for command in ("check", "attach", "set", "dump", "report", "diff", "detach", "status")]:
         result = heapsnap(*arguments)
         check_equal(result.status, 0, str(result))
         check("usage" in result.stdout.lower() and "heapsnap" in result.stdout, f"no usage text: {result}")

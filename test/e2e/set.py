@@ -103,7 +103,7 @@ def what_is_recorded():
     change(target.pid, "--sample", "100")  # blocks of the interval's size and more are recorded always
     allocate()
     live(150)
-    for setting, words in (("--stop-recording", "now nothing new is recorded"), ("--start-recording", "now one sample every 100 B")):
+    for setting, words in (("--stop-recording", "nothing new is recorded now"), ("--start-recording", "now 1 sample every 100 B")):
         change(target.pid, setting)
         result = heapsnap("dump", target.pid, "-o", path)
         check(words in result.stderr, f"{words}: {result}")

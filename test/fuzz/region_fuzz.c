@@ -12,7 +12,7 @@
 #include "snapshot/profile/aggregate.h"
 #include "snapshot/profile/ledger.h"
 #include "snapshot/profile/profile_build.h"
-#include "snapshot/profile/top_sites.h"
+#include "views/profile_view.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -98,10 +98,11 @@ static void require_values(const struct heap_profile *profile)
 static void digest(void)
 {
 	struct heap_profile profile = { .pid = 1 };
-	struct heap_site *sites = NULL;
+	struct frame_rules *rules = NULL;
 	struct aggregate totals;
 	struct table_view view;
-	size_t site_count = 0, size = 0;
+	struct profile_view view_of_sites;
+	size_t size = 0;
 	uint8_t *data = NULL;
 	struct hs_error *error = region_check_header(region.header, region.size);
 
@@ -121,12 +122,16 @@ static void digest(void)
 	if (!error)
 		require_values(&profile);
 	if (!error)
-		error = heap_sites_make(&profile, &sites, &site_count);
+		error = frame_rules_create(&rules);
+	if (!error)
+		error = profile_view_make(&profile, rules, &view_of_sites);
+	if (!error)
+		profile_view_deinit(&view_of_sites);
 	if (!error)
 		error = pprof_encode(&profile, &(struct pprof_options){ .errors = true }, &data, &size);
 	REQUIRE(!error && size > 0); // whatever the region says, there is a profile
 	free(data);
-	heap_sites_free(sites, site_count);
+	frame_rules_destroy(rules);
 	heap_profile_deinit(&profile);
 }
 

@@ -1,8 +1,8 @@
 # cli/ is a program, not a library: its files are compiled into the tests.
 hs_unit_test(options_test hs_lib)
 target_sources(options_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/help.c
-  ${PROJECT_SOURCE_DIR}/cli/option_table.c ${PROJECT_SOURCE_DIR}/cli/options.c)
-hs_unit_test(console_test hs_base)
+  ${PROJECT_SOURCE_DIR}/cli/option_table.c ${PROJECT_SOURCE_DIR}/cli/option_values.c ${PROJECT_SOURCE_DIR}/cli/options.c)
+hs_unit_test(console_test hs_views hs_base)
 target_sources(console_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c)
 hs_unit_test(attach_print_test hs_lib)
 target_sources(attach_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/aftermath.c ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/unseen_text.c)
@@ -12,4 +12,9 @@ hs_unit_test(status_print_test hs_lib)
 target_sources(status_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/sampling_text.c
   ${PROJECT_SOURCE_DIR}/cli/unseen_text.c)
 hs_unit_test(dump_print_test hs_lib)
-target_sources(dump_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/aftermath.c ${PROJECT_SOURCE_DIR}/cli/console.c)
+target_sources(dump_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/aftermath.c ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/headline.c
+  ${PROJECT_SOURCE_DIR}/cli/site_json.c ${PROJECT_SOURCE_DIR}/cli/site_rows.c)
+hs_unit_test(headline_test hs_lib)
+target_sources(headline_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c)
+hs_unit_test(site_rows_test hs_lib)
+target_sources(site_rows_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c)

@@ -121,13 +121,13 @@ static void test_numbers(void)
 		{ UINT64_C(3) << 29, "1.5 GiB", "1.61 s" },
 		{ UINT64_C(1) << 40, "1.0 TiB", NULL },
 		{ UINT64_C(5) << 50, "5.0 PiB", NULL },
-		{ UINT64_MAX, "16384.0 PiB", NULL }, // there is no larger unit
+		{ UINT64_MAX, "16.0 EiB", NULL },
 	};
 	char buffer[32];
 
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		if (cases[i].bytes)
-			CHECK_STRING(console_bytes(cases[i].value, buffer), cases[i].bytes);
+			CHECK_STRING(number_bytes(cases[i].value, buffer), cases[i].bytes);
 		if (cases[i].time)
 			CHECK_STRING(console_time(cases[i].value, buffer), cases[i].time);
 	}

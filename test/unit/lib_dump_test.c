@@ -39,13 +39,13 @@ struct hs_error *pprof_encode(const struct heap_profile *profile, const struct p
 static void test_failure(const char *text)
 {
 	const struct hs_dump_options options = { .output = in_directory("out") };
-	struct hs_dump_result result = { .site_count = 3 };
+	struct hs_dump_result result = { .file_bytes = 3 };
 	int lowest = dup(STDIN_FILENO);
 
 	close(lowest);
 	CHECK(fails_with(hs_dump(&process_42, &options, &result), text));
-	CHECK_EQUAL(result.site_count, 0);
-	CHECK(!result.sites && !result.profile.pid);
+	CHECK_EQUAL(result.file_bytes, 0);
+	CHECK(!result.profile.pid);
 	CHECK_EQUAL(count_entries(), 0);
 	CHECK_EQUAL(dup(STDIN_FILENO), lowest);
 	close(lowest);

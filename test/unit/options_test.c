@@ -251,6 +251,30 @@ static void test_settings(void)
 	bad("detach 1 --samples-per-word 1e-3", "--samples-per-word is only valid with attach and set");
 }
 
+static void test_views(void)
+{
+	struct options options = good("diff a b --own '^x' --library y --own z");
+
+	CHECK_EQUAL(options.path_count, 2);
+	CHECK_STRING(options.paths[0], "a");
+	CHECK_STRING(options.paths[1], "b");
+	CHECK_EQUAL(options.own_rule_count, 3);
+	CHECK(options.own_rules[0].kind == FRAME_RULE_OWN && options.own_rules[1].kind == FRAME_RULE_LIBRARY);
+	CHECK_STRING(options.own_rules[2].regex, "z");
+	CHECK_EQUAL(options.limit, 10);
+	CHECK_EQUAL(good("report x --limit 3").limit, 3);
+	CHECK(good("report x --limit 0").limit > 1000000); // all
+	CHECK(good("report x --wide --ledger").wide && good("dump 1 --ledger").ledger);
+	CHECK_STRING(good("report -").paths[0], "-");
+	bad("report", "the file is missing");
+	bad("report a b", "too many arguments: b");
+	bad("diff a", "two files are needed");
+	bad("diff a b c", "too many arguments: c");
+	bad("report x --limit many", "--limit expects a number, got 'many'");
+	bad("attach 1 --own x", "--own is only valid with dump, report and diff");
+	bad("diff a b --ledger", "--ledger is only valid with dump and report");
+}
+
 static void test_wrong(void)
 {
 	static const char *const depths[] = { "0",   "257",        "-1",
@@ -273,7 +297,7 @@ static void test_wrong(void)
 	bad("dump -o x", "the PID is missing");
 	bad("attach 1 2", "too many arguments: 2");
 	bad("status 1 2", "too many arguments: 2");
-	bad("dump 1", "the output file is missing");
+	CHECK(!good("dump 1").output);
 	bad("dump 1 -o ''", "the output file's name is empty");
 	bad("dump 1 -o", "-o needs a value");
 	bad("dump 1 --output", "--output needs a value");
@@ -334,6 +358,7 @@ int main(void)
 	test_options();
 	test_sizes();
 	test_settings();
+	test_views();
 	test_wrong();
 	test_json();
 	return CHECK_RESULT();

@@ -5,3 +5,6 @@ foreach(test report_test call_tree_test profile_diff_test site_changes_test view
 endforeach()
 hs_unit_test(size_age_test hs_views)
 hs_unit_test(values_test hs_views)
+hs_unit_test(completeness_test hs_views)
+hs_unit_test(numbers_test hs_views)
+hs_unit_test(sites_test hs_views)

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/headline.h"
+
+#include "base/cleanup.h"
+#include "cli/console.h"
+#include "views/completeness.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+static void print_process(const struct options *options, const struct profile_memory *memory)
+{
+	char rss[NUMBER_SIZE], anonymous[NUMBER_SIZE], swapped[NUMBER_SIZE];
+
+	console_print(options, "Process RSS %s (anonymous %s%s%s)\n", number_bytes(memory->rss, rss),
+		      number_bytes(memory->anonymous, anonymous), memory->swapped ? "; swapped out " : "",
+		      memory->swapped ? number_bytes(memory->swapped, swapped) : "");
+}
+
+// Of a file.
+static void print_origin(const struct options *options, const struct heap_profile *profile)
+{
+	const char *slash = profile->program ? strrchr(profile->program, '/') : NULL;
+	const char *program = slash ? slash + 1 : profile->program;
+	const time_t seconds = (time_t)(profile->time_ns / 1000000000);
+	char date[40] = "", pid[32] = "";
+	struct tm utc;
+
+	if (profile->time_ns && gmtime_r(&seconds, &utc))
+		strftime(date, sizeof(date), ", taken %Y-%m-%dT%H:%M:%SZ", &utc);
+	if (profile->pid)
+		snprintf(pid, sizeof(pid), " (PID %" PRId32 ")", profile->pid);
+	console_print(options, "Profile of %s%s%s\n", program && *program ? program : "an unknown program", pid, date);
+}
+
+static void print_recorded(const struct options *options, const struct heap_profile *profile)
+{
+	const struct profile_values *total = &profile->total;
+	char live[NUMBER_SIZE], count[NUMBER_SIZE], duration[NUMBER_SIZE], since[80] = "";
+
+	if (profile->duration_ns > 0)
+		snprintf(since, sizeof(since), ", allocated since attach (%s %s)",
+			 number_duration((uint64_t)profile->duration_ns, duration),
+			 profile->memory.is_known ? "ago" : "before");
+	console_print(options, "  recorded live %10s  in %s %s%s\n", number_bytes((uint64_t)total->live_bytes, live),
+		      number_grouped((uint64_t)total->live_objects, count),
+		      total->live_objects == 1 ? "block" : "blocks", since);
+}
+
+static void print_unrecorded(const struct options *options, const struct heap_profile *profile)
+{
+	const uint64_t anonymous = profile->memory.anonymous + profile->memory.swapped,
+		       live = (uint64_t)profile->total.live_bytes;
+	char rest[NUMBER_SIZE];
+
+	if (live > anonymous)
+		console_print(
+			options,
+			"  not recorded           ?  more is recorded than is resident: not all of it has been written to\n");
+	else
+		console_print(options,
+			      "  not recorded  %10s  older than the attach, freed but kept by malloc, or mapped\n",
+			      number_bytes(anonymous - live, rest));
+}
+
+void headline_print(const struct options *options, const struct heap_profile *profile)
+{
+	if (profile->memory.is_known)
+		print_process(options, &profile->memory);
+	else
+		print_origin(options, profile);
+	print_recorded(options, profile);
+	if (profile->memory.is_known)
+		print_unrecorded(options, profile);
+}
+
+static void print_estimates(const struct options *options, const struct heap_profile *profile)
+{
+	const struct profile_values *total = &profile->total;
+	char error[NUMBER_SIZE], interval[NUMBER_SIZE], records[NUMBER_SIZE], now[80];
+
+	if (profile->is_stopped)
+		snprintf(now, sizeof(now), "nothing new is recorded now");
+	else if (profile->period > 1)
+		snprintf(now, sizeof(now), "now 1 sample every %s", number_bytes((uint64_t)profile->period, interval));
+	else
+		snprintf(now, sizeof(now), "now every allocation is recorded");
+	console_print(options, "Estimates (±%s of all live bytes, from %s %s); %s.\n",
+		      number_error(total->live_bytes, profile_bytes_error(profile, total->live_bytes_variance), error),
+		      number_grouped(total->live_records, records),
+		      total->live_records == 1 ? "recorded block" : "recorded blocks", now);
+	if (profile->memory.is_known && profile->period > 1 && !profile->is_stopped)
+		console_print(options, "For exact numbers from now on: heapsnap set %" PRId32 " --exact\n",
+			      profile->pid);
+}
+
+static void print_completeness(const struct options *options, const struct heap_profile *profile)
+{
+	HS_CLEANUP_FREE char *text = NULL;
+	struct hs_error *error = profile->is_foreign ? NULL : completeness_text(profile, &text);
+
+	if (profile->is_foreign)
+		console_print(options, "What is missing is not known: the file is another program's.\n");
+	else
+		console_print(options, "%s%s\n", error ? error->message : text,
+			      options->ledger || error || strncmp(text, "Nothing", 7) == 0
+				      ? ""
+				      : " --ledger for all counters.");
+	hs_error_destroy(error);
+}
+
+// Losses first, each with "LOSS"; of the rest what is not zero. A fact has no number.
+static void print_ledger(const struct options *options, const struct heap_profile *profile)
+{
+	console_print(options, "ledger:\n");
+	for (int losses = 1; losses >= 0; losses--) {
+		for (size_t i = 0; i < profile->ledger_count; i++) {
+			const struct ledger_line *line = &profile->ledger[i];
+			char value[32] = "";
+
+			if (!line->value || line->is_loss != (bool)losses)
+				continue;
+			if (!line->is_fact)
+				snprintf(value, sizeof(value), "%" PRIu64, line->value);
+			console_print(options, "  %-4s %12s  %s\n", line->is_loss ? "LOSS" : "", value, line->text);
+		}
+	}
+}
+
+void truth_print(const struct options *options, const struct heap_profile *profile)
+{
+	if (profile->is_estimate)
+		print_estimates(options, profile);
+	print_completeness(options, profile);
+	if (options->ledger)
+		print_ledger(options, profile);
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values of options as users write them. Pure; false for anything else than what is said.
+#ifndef HEAPSNAP_CLI_OPTION_VALUES_H
+#define HEAPSNAP_CLI_OPTION_VALUES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// A decimal number with an optional suffix K, M, G (1024 steps; also KB, KiB).
+bool parse_size(const char *text, uint64_t *ret);
+// A percentage above 0 and up to 100, with at most four digits behind the point, in millionths.
+bool parse_percent(const char *text, uint32_t *ret);
+// Samples per word of 8 bytes, as a decimal number (1e-4, 0.0001): the mean interval in bytes.
+bool parse_rate(const char *text, uint32_t *ret);
+
+#endif

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/site_json.h"
+
+#include "base/cleanup.h"
+
+enum { CALLERS_KEPT = 3 };
+
+static void put_place(struct json *json, const struct code_place *place)
+{
+	json_open(json, NULL, '{');
+	json_string(json, "function", place->full_name);
+	json_string(json, "file", place->file);
+	json_number(json, "line", (uint64_t)place->line);
+	json_close(json, '}');
+}
+
+// Where none of a site's blocks is live, those tell their size that were freed.
+static uint64_t objects_error(const struct heap_profile *profile, const struct profile_values *values)
+{
+	const bool is_live = values->live_objects > 0;
+
+	return profile_objects_error(profile, values->live_objects_variance,
+				     is_live ? values->live_objects : values->alloc_objects,
+				     is_live ? values->live_bytes : values->alloc_bytes);
+}
+
+static void put_values(struct json *json, const struct heap_profile *profile, const struct profile_values *values)
+{
+	json_number(json, "live_objects", (uint64_t)values->live_objects);
+	json_number(json, "live_bytes", (uint64_t)values->live_bytes);
+	json_number(json, "alloc_objects", (uint64_t)values->alloc_objects);
+	json_number(json, "alloc_bytes", (uint64_t)values->alloc_bytes);
+	json_number(json, "samples", values->live_records);
+	json_number(json, "live_objects_error", objects_error(profile, values));
+	json_number(json, "live_bytes_error", profile_bytes_error(profile, values->live_bytes_variance));
+}
+
+// The whole stack that holds most of it, innermost first, without the allocator.
+static void put_stack(struct json *json, const struct named_profile *named, const struct site *site)
+{
+	const struct profile_sample *sample = &named->profile->samples[site->sample];
+	const size_t count = named_stack(named, sample, NULL, 0);
+	HS_CLEANUP_FREE uint32_t *places = calloc(count + 1, sizeof(*places));
+
+	json_open(json, "stack", '[');
+	if (places)
+		named_stack(named, sample, places, count);
+	for (size_t i = 0; places && i < count; i++)
+		put_place(json, place_of(named, places[i]));
+	json_close(json, ']');
+}
+
+static void put_site(struct json *json, const struct named_profile *named, const struct site *site)
+{
+	const struct code_place *place = site->path_length ? place_of(named, site->path[0]) : NULL;
+	HS_CLEANUP_FREE char *callers = NULL;
+	struct hs_error *error = site_path_text(named, site, 1, CALLERS_KEPT, &callers);
+
+	json_open(json, NULL, '{');
+	json_string(json, "function", place ? place->full_name : "[stack unknown]");
+	json_string(json, "name", place ? place->name : "[stack unknown]");
+	json_string(json, "file", place ? place->file : "");
+	json_number(json, "line", place ? (uint64_t)place->line : 0);
+	json_bool(json, "own", site->is_own);
+	json_string(json, "via", site->via);
+	json_string(json, "callers", error ? "" : callers);
+	put_values(json, named->profile, &site->values);
+	json_open(json, "path", '[');
+	for (uint32_t i = 0; i < site->path_length; i++)
+		put_place(json, place_of(named, site->path[i]));
+	json_close(json, ']');
+	put_stack(json, named, site);
+	json_close(json, '}');
+	hs_error_destroy(error);
+}
+
+void sites_put_json(struct json *json, const struct profile_view *view)
+{
+	json_open(json, "sites", '[');
+	for (size_t i = 0; i < view->sites.count; i++)
+		put_site(json, &view->named, &view->sites.items[i]);
+	json_close(json, ']');
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands before and after the rows (cli/headline.c), of profiles made by hand.
+#include "captured.h"
+#include "check.h"
+
+#include "../../cli/headline.c"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define MIB          (INT64_C(1) << 20)
+
+static const struct options plain = { .quiet = false }, quiet = { .quiet = true }, with_ledger = { .ledger = true };
+
+static void check_headline(const struct heap_profile *profile, const char *expected)
+{
+	capture_begin();
+	headline_print(&plain, profile);
+	capture_end();
+	CHECK_STRING(captured_errors(), expected);
+	capture_begin();
+	headline_print(&quiet, profile);
+	capture_end();
+	CHECK_STRING(captured_errors(), "");
+}
+
+// A small number of recorded bytes is not read as "no problem".
+static void test_headlines(void)
+{
+	struct heap_profile profile = {
+		.memory = { true, 398 * MIB, 391 * MIB, 0 },
+		.total = { .live_bytes = 4096, .live_objects = 1 },
+		.duration_ns = 3000000000,
+	};
+
+	check_headline(&profile,
+		       "Process RSS 398.0 MiB (anonymous 391.0 MiB)\n"
+		       "  recorded live    4.0 KiB  in 1 block, allocated since attach (3 s ago)\n"
+		       "  not recorded   391.0 MiB  older than the attach, freed but kept by malloc, or mapped\n");
+	profile.memory.swapped = 9 * MIB;
+	profile.total = (struct profile_values){ .live_bytes = 500 * MIB, .live_objects = 12345 };
+	check_headline(
+		&profile,
+		"Process RSS 398.0 MiB (anonymous 391.0 MiB; swapped out 9.0 MiB)\n"
+		"  recorded live  500.0 MiB  in 12,345 blocks, allocated since attach (3 s ago)\n"
+		"  not recorded           ?  more is recorded than is resident: not all of it has been written to\n");
+	profile.memory.is_known = false; // of a file
+	profile.program = (char[]){ "/usr/sbin/nginx" };
+	profile.pid = 7;
+	profile.time_ns = INT64_C(1700000000000000000);
+	check_headline(&profile, "Profile of nginx (PID 7), taken 2023-11-14T22:13:20Z\n"
+				 "  recorded live  500.0 MiB  in 12,345 blocks, allocated since attach (3 s before)\n");
+	check_headline(&(struct heap_profile){ .pid = 0 },
+		       "Profile of an unknown program\n  recorded live        0 B  in 0 blocks\n");
+}
+
+static struct ledger_line ledger[] = {
+	{ (char[]){ "first" }, (char[]){ "seen first" }, 10, false, false },
+	{ (char[]){ "lost" }, (char[]){ "lost one way" }, 3, true, false },
+	{ (char[]){ "unlost" }, (char[]){ "lost no way" }, 0, true, false },
+	{ (char[]){ "second" }, (char[]){ "seen second" }, 20, false, false },
+	{ (char[]){ "unseen" }, (char[]){ "not seen" }, 0, false, false },
+	{ (char[]){ "so" }, (char[]){ "it is so" }, 1, false, true },
+	{ (char[]){ "lost_too" }, (char[]){ "lost another way" }, 4, true, false },
+};
+
+static void check_truth(const struct options *options, const struct heap_profile *profile, const char *expected)
+{
+	capture_begin();
+	truth_print(options, profile);
+	capture_end();
+	CHECK_STRING(captured_errors(), expected);
+}
+
+// What is missing from the profile is the first thing that is read of it. What is nothing is not shown.
+static void test_truth(void)
+{
+	struct heap_profile profile = { .ledger = ledger, .ledger_count = COUNT(ledger) };
+
+	check_truth(&plain, &profile, "Incomplete: 3 lost one way; 4 lost another way. --ledger for all counters.\n");
+	check_truth(
+		&with_ledger, &profile,
+		"Incomplete: 3 lost one way; 4 lost another way.\n"
+		"ledger:\n  LOSS            3  lost one way\n  LOSS            4  lost another way\n"
+		"                 10  seen first\n                 20  seen second\n                     it is so\n");
+	check_truth(&quiet, &profile, "");
+	check_truth(&plain, &(struct heap_profile){ .pid = 1 }, "Nothing lost.\n");
+	check_truth(&plain, &(struct heap_profile){ .is_foreign = true },
+		    "What is missing is not known: the file is another program's.\n");
+}
+
+static void test_estimates(void)
+{
+	struct heap_profile profile = {
+		.pid = 42,
+		.memory = { .is_known = true },
+		.is_estimate = true,
+		.period = 65536,
+		.total = { .live_bytes = 20 * MIB, .live_records = 1, .live_bytes_variance = 1e12 },
+	};
+
+	check_truth(&plain, &profile,
+		    "Estimates (±4.8 % of all live bytes, from 1 recorded block); now 1 sample every 64.0 KiB.\n"
+		    "For exact numbers from now on: heapsnap set 42 --exact\nNothing lost.\n");
+	profile.period = 1;
+	profile.total.live_records = 12345;
+	check_truth(
+		&plain, &profile,
+		"Estimates (±4.8 % of all live bytes, from 12,345 recorded blocks); now every allocation is recorded.\n"
+		"Nothing lost.\n");
+	profile.is_stopped = true;
+	check_truth(&plain, &profile,
+		    "Estimates (±4.8 % of all live bytes, from 12,345 recorded blocks); nothing new is recorded now.\n"
+		    "Nothing lost.\n");
+}
+
+int main(void)
+{
+	test_headlines();
+	test_truth();
+	test_estimates();
+	return CHECK_RESULT();
+}

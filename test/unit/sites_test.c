@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sites (views/sites.h) of a profile made by hand: who they are, what they hold, what was skipped, what led to them.
+#include "check.h"
+#include "made_profile.h"
+#include "views/profile_view.h"
+
+#include <stdlib.h>
+
+static const struct {
+	const char *name, *via, *path; // path: from the site's caller on
+	int64_t line, live_bytes, live_objects, alloc_bytes;
+	bool is_own;
+	uint32_t stacks, sample;
+	double bytes_variance;
+} expected[] = {
+	// two stacks with the same own frames are one; the way through containers does not count
+	{ "shop::Cache::put", "vector", "shop::Server::handle < main", 18, 700, 7, 700, true, 2, 0, 144 },
+	// the same function and line by another caller is another
+	{ "shop::Cache::put", "vector", "shop::Other::handle < main", 18, 300, 3, 300, true, 1, 1, 0 },
+	{ "plain.so+0x1234", "", "", 0, 50, 2, 50, false, 1, 3, 0 },
+	{ "malloc", "", "", 0, 7, 1, 7, false, 1, 4, 0 },
+	{ NULL, "", "", 0, 3, 3, 3, false, 1, 5, 0 },
+	{ "shop::Server::handle", "xmalloc", "main", 7, 0, 0, 9, true, 1, 6, 0 },
+};
+enum { EXPECTED = sizeof(expected) / sizeof(expected[0]) };
+
+static void check_site(const struct profile_view *view, size_t i)
+{
+	const struct site *site = &view->sites.items[i];
+	char *path = NULL;
+
+	if (!expected[i].name) {
+		CHECK_EQUAL(site->path_length, 0);
+	} else {
+		CHECK(site->path_length > 0);
+		CHECK_STRING(place_of(&view->named, site->path[0])->name, expected[i].name);
+		CHECK_EQUAL(place_of(&view->named, site->path[0])->line, expected[i].line);
+	}
+	CHECK_STRING(site->via, expected[i].via);
+	CHECK(!site_path_text(&view->named, site, 1, 100, &path));
+	CHECK_STRING(path, expected[i].path);
+	free(path);
+	CHECK_EQUAL(site->values.live_bytes, expected[i].live_bytes);
+	CHECK_EQUAL(site->values.live_objects, expected[i].live_objects);
+	CHECK_EQUAL(site->values.alloc_bytes, expected[i].alloc_bytes);
+	CHECK(site->values.live_bytes_variance == expected[i].bytes_variance);
+	CHECK_EQUAL(site->is_own, expected[i].is_own);
+	CHECK_EQUAL(site->stack_count, expected[i].stacks);
+	CHECK_EQUAL(site->sample, expected[i].sample);
+}
+
+static void test_sites(const struct frame_rules *rules)
+{
+	struct profile_view view;
+
+	CHECK(!profile_view_make(&made_profile, rules, &view));
+	CHECK_EQUAL(view.sites.count, EXPECTED);
+	for (size_t i = 0; i < EXPECTED && view.sites.count == EXPECTED; i++)
+		check_site(&view, i);
+	profile_view_deinit(&view);
+}
+
+// A path is cut where it is asked to be.
+static void test_path(const struct frame_rules *rules)
+{
+	struct profile_view view;
+	char *text = NULL;
+
+	CHECK(!profile_view_make(&made_profile, rules, &view));
+	CHECK(!site_path_text(&view.named, &view.sites.items[0], 0, 2, &text));
+	CHECK_STRING(text, "shop::Cache::put < shop::Server::handle");
+	free(text);
+	CHECK(!site_path_text(&view.named, &view.sites.items[0], 1, 0, &text));
+	CHECK_STRING(text, "");
+	free(text);
+	profile_view_deinit(&view);
+}
+
+// What the user says is the user's own comes first.
+static void test_rules(struct frame_rules *rules)
+{
+	struct profile_view view;
+
+	CHECK(!frame_rules_add(rules, FRAME_RULE_LIBRARY, "^shop::Cache", "--library"));
+	CHECK(!frame_rules_add(rules, FRAME_RULE_OWN, "/plain\\.so$", "--own"));
+	CHECK(!profile_view_make(&made_profile, rules, &view));
+	CHECK_STRING(place_of(&view.named, view.sites.items[0].path[0])->name, "shop::Server::handle");
+	CHECK_EQUAL(view.sites.items[0].values.live_bytes, 700);
+	CHECK_STRING(view.sites.items[0].via, "vector, shop::Cache::put");
+	CHECK_STRING(place_of(&view.named, view.sites.items[2].path[0])->name, "plain.so+0x1234");
+	CHECK(view.sites.items[2].is_own);
+	profile_view_deinit(&view);
+}
+
+// Places are shared: one for each line of each function, one for each address without a symbol.
+static void test_places(const struct frame_rules *rules)
+{
+	struct named_profile named;
+	uint32_t stack[8];
+
+	CHECK(!named_profile_make(&made_profile, rules, &named));
+	CHECK_EQUAL(named.place_count, 10);
+	CHECK_EQUAL(named_stack(&named, &made_samples[0], stack, 8), 4); // without malloc
+	CHECK_STRING(named.places[stack[0]].name, "std::vector<int>::push_back");
+	CHECK_STRING(named.places[stack[1]].full_name, "shop::Cache::put(int)");
+	CHECK_EQUAL(named_stack(&named, &made_samples[0], stack, 1), 4); // no more than there is room for
+	CHECK_EQUAL(named_stack(&named, &made_samples[4], stack, 8), 1); // nothing but malloc
+	CHECK_EQUAL(named_stack(&named, &made_samples[5], stack, 8), 0);
+	named_profile_deinit(&named);
+}
+
+int main(void)
+{
+	struct frame_rules *rules = NULL;
+
+	CHECK(!frame_rules_create(&rules));
+	test_sites(rules);
+	test_path(rules);
+	test_places(rules);
+	test_rules(rules);
+	frame_rules_destroy(rules);
+	return CHECK_RESULT();
+}

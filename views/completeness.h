@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is missing from a profile, in a sentence. Pure.
+#ifndef HEAPSNAP_VIEWS_COMPLETENESS_H
+#define HEAPSNAP_VIEWS_COMPLETENESS_H
+
+#include "base/error.h"
+#include "snapshot/heap_profile.h"
+
+// "Nothing lost.", or "Incomplete: " and the losses of the ledger: stacks that end early, of how many and why, then the
+// others; at most three, and how many more there are. *ret is owned by the caller. HS_ERROR_NO_MEMORY.
+struct hs_error *completeness_text(const struct heap_profile *profile, char **ret) HS_MUST_CHECK;
+
+#endif

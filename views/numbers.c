@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "views/numbers.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *number_bytes(uint64_t bytes, char *buffer)
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+	double value = (double)bytes;
+	size_t unit = 0;
+
+	// 1023.95 KiB would be written as 1024.0 KiB
+	while (value >= (unit ? 1023.95 : 1024) && unit + 1 < sizeof(units) / sizeof(units[0])) {
+		value /= 1024;
+		unit++;
+	}
+	if (unit == 0)
+		snprintf(buffer, NUMBER_SIZE, "%" PRIu64 " B", bytes);
+	else
+		snprintf(buffer, NUMBER_SIZE, "%.1f %s", value, units[unit]);
+	return buffer;
+}
+
+const char *number_bytes_signed(int64_t bytes, char *buffer)
+{
+	uint64_t size = bytes < 0 ? -(uint64_t)bytes : (uint64_t)bytes;
+	char text[NUMBER_SIZE];
+
+	snprintf(buffer, NUMBER_SIZE, "%s%.28s", bytes < 0 ? "-" : bytes > 0 ? "+" : "", number_bytes(size, text));
+	return buffer;
+}
+
+const char *number_grouped(uint64_t value, char *buffer)
+{
+	char digits[24];
+	size_t length = (size_t)snprintf(digits, sizeof(digits), "%" PRIu64, value), at = 0;
+
+	for (size_t i = 0; i < length; i++) {
+		if (i && (length - i) % 3 == 0)
+			buffer[at++] = ',';
+		buffer[at++] = digits[i];
+	}
+	buffer[at] = 0;
+	return buffer;
+}
+
+const char *number_short(uint64_t value, char *buffer)
+{
+	static const char units[] = "kMGTPE";
+	double scaled = (double)value / 1000;
+	size_t unit = 0;
+
+	if (value < 10000)
+		return number_grouped(value, buffer);
+	while (scaled >= 999.5 && units[unit + 1]) {
+		scaled /= 1000;
+		unit++;
+	}
+	snprintf(buffer, NUMBER_SIZE,
+		 scaled < 9.995   ? "%.2f%c"
+		 : scaled < 99.95 ? "%.1f%c"
+				  : "%.0f%c",
+		 scaled, units[unit]);
+	return buffer;
+}
+
+const char *number_error(int64_t value, uint64_t error, char *buffer)
+{
+	double percent = value > 0 ? 100 * (double)error / (double)value : 100;
+
+	if (value <= 0 || percent > 100)
+		return number_bytes(error, buffer);
+	snprintf(buffer, NUMBER_SIZE, percent < 0.05 ? "<0.1 %%" : percent < 9.95 ? "%.1f %%" : "%.0f %%", percent);
+	return buffer;
+}
+
+const char *number_duration(uint64_t nanoseconds, char *buffer)
+{
+	double seconds = (double)nanoseconds / 1e9;
+
+	if (nanoseconds < 1000000)
+		snprintf(buffer, NUMBER_SIZE, "%.0f us", seconds * 1e6);
+	else if (nanoseconds < 1000000000)
+		snprintf(buffer, NUMBER_SIZE, "%.1f ms", seconds * 1e3);
+	else if (seconds < 120)
+		snprintf(buffer, NUMBER_SIZE, "%.0f s", seconds);
+	else if (seconds < 7200)
+		snprintf(buffer, NUMBER_SIZE, "%.0f min", seconds / 60);
+	else if (seconds < 172800)
+		snprintf(buffer, NUMBER_SIZE, "%.0f h", seconds / 3600);
+	else
+		snprintf(buffer, NUMBER_SIZE, "%.0f d", seconds / 86400);
+	return buffer;
+}
