@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-FOLDERS = ("base", "unwind", "inject", "attach", "snapshot", "proto", "lib", "cli")
+FOLDERS = ("base", "unwind", "inject", "attach", "snapshot", "views", "proto", "lib", "cli")
 FAST = "--checks=-clang-analyzer-*"
 # gcc's alone, or its own headers, in whose place clang's are to be taken.
 GCC_ONLY = ("-fno-tree-loop-distribute-patterns", "-fconserve-stack")

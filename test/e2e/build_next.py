@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from mutate import write_if_changed  # pylint: disable=wrong-import-position
 from mutations import BadMutation, Mutation, apply  # pylint: disable=wrong-import-position
 
-WHAT_IT_IS_BUILT_OF = ["CMakeLists.txt", "base", "unwind", "inject", "attach", "snapshot", "proto", "lib", "cli", "packaging", "docs/man"]
+WHAT_IT_IS_BUILT_OF = ["CMakeLists.txt", "base", "unwind", "inject", "attach", "snapshot", "views", "proto", "lib", "cli", "packaging", "docs/man"]
 LIMITS, REGION, SLOT = "inject/abi/limits.h", "inject/abi/region.h", "inject/thread_state.h"
 
 # File, what stands there once, and what is to stand there. White space and comments do not count.
