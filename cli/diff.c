@@ -10,6 +10,7 @@
 #include "lib/read_profile.h"
 #include "views/profile_view.h"
 #include "views/site_changes.h"
+#include "views/values.h"
 
 #include <inttypes.h>
 
@@ -51,10 +52,10 @@ static void print_facts(const struct options *options, const struct sides *sides
 {
 	char old[NUMBER_SIZE], new[NUMBER_SIZE], bytes[NUMBER_SIZE];
 
-	console_print(options, "Recorded live %s, before %s: %s\n",
-		      number_bytes((uint64_t)sides->new.total.live_bytes, new),
-		      number_bytes((uint64_t)sides->old.total.live_bytes, old),
-		      number_bytes_signed(sides->new.total.live_bytes - sides->old.total.live_bytes, bytes));
+	console_print(
+		options, "Recorded live %s, before %s: %s\n", number_bytes((uint64_t)sides->new.total.live_bytes, new),
+		number_bytes((uint64_t)sides->old.total.live_bytes, old),
+		number_bytes_signed(number_subtract(sides->new.total.live_bytes, sides->old.total.live_bytes), bytes));
 	if (facts->of_two_attaches)
 		console_print(
 			options,
@@ -90,7 +91,7 @@ static bool print_json(const struct options *options, const struct sides *sides,
 	json_string(&json, "old", options->paths[0]);
 	json_string(&json, "new", options->paths[1]);
 	json_bool(&json, "of_two_attaches", facts->of_two_attaches);
-	json_integer(&json, "live_bytes", sides->new.total.live_bytes - sides->old.total.live_bytes);
+	json_integer(&json, "live_bytes", number_subtract(sides->new.total.live_bytes, sides->old.total.live_bytes));
 	json_open(&json, "changes", '[');
 	for (size_t i = 0; i < changes->count; i++) {
 		const struct site_change *change = &changes->items[i];

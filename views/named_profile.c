@@ -11,7 +11,7 @@
 #include <string.h>
 
 struct place_key {
-	uint64_t function; // index; NO_FUNCTION = code without a symbol
+	uint64_t function; // index; NO_FUNCTION and the module above it = code without a symbol
 	uint64_t line;     // or the address
 };
 #define NO_FUNCTION UINT32_MAX
@@ -192,8 +192,9 @@ static struct hs_error *add_place(struct naming *naming, const struct profile_lo
 				  const struct profile_line *line, size_t at)
 {
 	struct named_profile *named = naming->result;
-	const struct place_key key = line ? (struct place_key){ line->function, (uint64_t)line->line }
-					  : (struct place_key){ NO_FUNCTION, location->address };
+	const struct place_key key =
+		line ? (struct place_key){ line->function, (uint64_t)line->line }
+		     : (struct place_key){ NO_FUNCTION | (uint64_t)location->module << 32, location->address };
 	struct hs_error *error = ARRAY_RESERVE(named->location_places, at + 1, &naming->list_room);
 	bool is_new = false;
 
