@@ -2,10 +2,8 @@
 // A process that kills the tool when a target has stood still for too long, whatever the tool waits for. The end of the
 // tracer ends the tracing, and every state that it leaves can be left for ever (docs/target-safety.md).
 //
-// It shares the tool's memory (CLONE_VM): it costs no copy of it, is locked with it, and the memory of a tool that is
-// killed is given back by the watchdog, after the target has been let go. It makes bare system calls only, because the
-// C library's state is the tool's. It is in the tool's cgroup, as every child is: if that is frozen, both stand
-// (standstill.h).
+// It shares the tool's memory (side_process.h), and the memory of a tool that is killed is given back by the watchdog,
+// after the target has been let go. If the tool's cgroup is frozen, both stand (standstill.h).
 #ifndef HEAPSNAP_ATTACH_GUARD_FREEZE_WATCHDOG_H
 #define HEAPSNAP_ATTACH_GUARD_FREEZE_WATCHDOG_H
 

@@ -26,6 +26,8 @@ void interrupt_install(void)
 
 void interrupt_clear(void) { interrupting_signal = 0; }
 
+bool interrupt_signal_came(void) { return interrupting_signal != 0; }
+
 struct hs_error *interrupt_signal_check(void)
 {
 	const char *name;

@@ -6,9 +6,12 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
+
 // Installs handlers that only set a flag (no SA_RESTART, so that waits return).
 void interrupt_install(void);
-// HS_ERROR_INTERRUPTED when such a signal has come.
+// Whether such a signal has come; the error that says so, HS_ERROR_INTERRUPTED.
+bool interrupt_signal_came(void);
 struct hs_error *interrupt_signal_check(void) HS_MUST_CHECK;
 
 // The work that a signal has ended is undone: what comes now is done, until the next one.

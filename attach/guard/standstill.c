@@ -4,6 +4,7 @@
 #include "attach/guard/freeze_watchdog.h"
 #include "attach/guard/memory_lock.h"
 #include "attach/guard/refused_reads.h"
+#include "attach/guard/task_compare.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/test_variable.h"
@@ -73,6 +74,8 @@ struct hs_error *standstill_begin(const struct process *process)
 	if (standstill_is_spent())
 		return too_long();
 	error = freeze_watchdog_start(least_time());
+	if (!error)
+		error = task_compare_begin();
 	if (error)
 		return error;
 	if (!standstill.is_locked)
@@ -94,6 +97,7 @@ struct hs_error *standstill_begin(const struct process *process)
 void standstill_end(bool all_released)
 {
 	standstill.is_on = false;
+	task_compare_end();
 	refused_reads_end();
 	if (!all_released)
 		standstill.stays_armed = true;
@@ -109,6 +113,7 @@ void standstill_done(void)
 {
 	if (standstill.stays_armed)
 		return;
+	task_compare_done();
 	freeze_watchdog_stop();
 	if (standstill.is_locked)
 		memory_unlock();

@@ -4,7 +4,8 @@
 // bound:
 //
 // - the tool waits for nothing that somebody else must do: it opens and reads no file but those of /proc (what it needs
-//   of others is read before), asks for no page that a file is behind (refused_reads.h), and messages wait in memory;
+//   of others is read before), asks for no page that a file is behind (refused_reads.h), takes no lock of another
+//   process (task_compare.h), and messages wait in memory;
 // - the tool cannot be stopped from its terminal, and its memory is resident;
 // - after STANDSTILL_WAKE of the bound it rolls back by itself, as on a signal (interrupt.h), and waits end;
 // - at the bound it is killed (freeze_watchdog.h).

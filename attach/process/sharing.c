@@ -2,21 +2,20 @@
 #include "attach/process/sharing.h"
 
 #include "attach/guard/interrupt.h"
+#include "attach/guard/task_compare.h"
 #include "attach/process/thread_descriptor.h"
 #include "attach/process/thread_facts.h"
 #include "base/clock.h"
 #include "base/proc_maps.h"
 
 #include <errno.h>
-#include <linux/kcmp.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { SHARERS_POLL_US = 5000 };
 // Sharers that have been there for less than this, ns, are taken for such as end soon.
 #define NEW_SHARERS_NS UINT64_C(500000000)
 
-long sharing_compare_memory(pid_t tid, pid_t other_tid) { return syscall(SYS_kcmp, tid, other_tid, KCMP_VM, 0, 0); }
+long sharing_compare_memory(pid_t tid, pid_t other_tid) { return task_compare(tid, other_tid, KCMP_VM); }
 
 // What shares may be any thread: the main thread of another process may have ended, and has nothing then, and each may
 // have descriptors of its own.
@@ -31,8 +30,8 @@ static bool may_share(const struct process *other, pid_t tid, const void *contex
 	return may;
 }
 
-// Of an answer of kcmp(2). A thread that is gone is no refusal.
-static bool is_refusal(long order) { return order < 0 && errno != ESRCH; }
+// Of an answer of kcmp(2). A thread that is gone is no refusal, and none is an answer that did not come in time.
+static bool is_refusal(long order) { return order < 0 && errno != ESRCH && errno != ETIMEDOUT; }
 
 static bool is_told(const struct process *other, pid_t tid, const void *context)
 {
@@ -117,14 +116,27 @@ static bool process_shares(const struct process *other, void *context)
 	       thread_first(other, sharing->shares, sharing) != 0;
 }
 
+// Whoever executes a program now may have been made by the process and share something with it.
+static struct hs_error *refuse_unanswered(const struct process *process)
+{
+	return hs_error_create(
+		HS_ERROR_REFUSED,
+		"the kernel does not say whether process %d shares memory or descriptors with process %d: it is executing "
+		"another program, and that takes long; try again",
+		(int)task_compare_unanswered(), (int)process->pid);
+}
+
 // The caller deinitializes *ret in any case.
 static struct hs_error *list_sharers(struct sharing *sharing, struct pid_set *ret)
 {
+	task_compare_forget();
 	process_set_list(is_stranger, process_shares, sharing, ret);
 	// A process that has ended has neither memory nor descriptors, as kernel threads have no memory: to kcmp(2)
 	// these are the same.
 	if (!sharing->error && ret->count > 0 && proc_maps_memory(sharing->process) == MEMORY_GONE)
 		return process_gone(sharing->process);
+	if (!sharing->error && task_compare_unanswered())
+		return refuse_unanswered(sharing->process);
 	return sharing->error;
 }
 

@@ -37,7 +37,8 @@ bool strangers_know(const struct strangers *strangers, pid_t tid);
 
 enum { HS_SHARERS_WAIT_MS = 2000 }; // how long attach and detach wait
 
-// Of two threads, kcmp(2): 0 = the same memory, 1 or 2 = another, negative = not permitted, gone, or no such call.
+// Of two threads, kcmp(2): 0 = the same memory, 1 or 2 = another, negative = not permitted, gone, no such call, or no
+// answer in time (attach/guard/task_compare.h).
 long sharing_compare_memory(pid_t tid, pid_t other_tid);
 
 struct sharing {
@@ -51,6 +52,7 @@ struct sharing {
 };
 
 // The error of `refuse`, when a process shares it. HS_ERROR_GONE, HS_ERROR_INTERRUPTED (see interrupt.h).
+// HS_ERROR_REFUSED also where the kernel did not say in time whether one does.
 struct hs_error *sharing_check(struct sharing *sharing) HS_MUST_CHECK;
 
 // One round: waits, until `deadline` (CLOCK_MONOTONIC, ns), for those that share it at its beginning. Errors as of

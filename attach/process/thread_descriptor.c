@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/process/thread_descriptor.h"
 
+#include "attach/guard/task_compare.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/proc_status.h"
@@ -8,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/kcmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -64,10 +64,7 @@ struct hs_error *thread_descriptor_take(const struct process *process, pid_t tid
 	return NULL;
 }
 
-long descriptor_tables_compare(pid_t tid, pid_t other_tid)
-{
-	return syscall(SYS_kcmp, tid, other_tid, KCMP_FILES, 0, 0);
-}
+long descriptor_tables_compare(pid_t tid, pid_t other_tid) { return task_compare(tid, other_tid, KCMP_FILES); }
 
 bool descriptor_table_exists(const struct process *process, pid_t tid)
 {

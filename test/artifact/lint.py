@@ -290,7 +290,7 @@ def unsaid_errors(tree):
 
 MAKES_THREADS = re.compile(r"\b(pthread_create|thrd_create)\(")
 # Of these ./dev knows it (threaded_unit_tests); or it does not choose the tests with them.
-THREAD_HELPERS = ["test/unit/payload_region.h", "test/unit/stepped_thread.h"]
+THREAD_HELPERS = ["test/unit/payload_region.h", "test/unit/stepped_thread.h", "test/unit/stuck_exec.h"]
 
 
 def hidden_threads(tree):

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which processes are looked at under a freeze where kcmp(2) does not tell of all: for a user without privilege, behind
 // a filter, in a kernel without it.
+#include "attach/guard/task_compare.h"
 #include "attach/process/sharing.h"
 
 #include "attach/process/descriptor_sharers.h"
@@ -129,6 +130,12 @@ static void refused(int error_number, bool is_asked)
 	end(other);
 }
 
+static void become(uid_t user)
+{
+	task_compare_done(); // the process that asks has the rights with which it was started
+	CHECK_EQUAL(setresuid(user, user, 0), 0);
+}
+
 // Whose processes these are decides whether they may be asked about; the tool is made another user for the listing.
 static void refused_when_listed(unsigned long flags)
 {
@@ -136,11 +143,11 @@ static void refused_when_listed(unsigned long flags)
 	struct strangers strangers;
 	struct hs_error *error;
 
-	CHECK_EQUAL(setresuid(NOBODY, NOBODY, 0), 0);
+	become(NOBODY);
 	strangers_list(held_process(target), NULL, 0, &strangers);
 	CHECK(pid_set_has(&strangers.untold, other) && pid_set_has(&strangers.untold, apart));
 	CHECK_EQUAL(times_asked(target, apart, &strangers), 0);
-	CHECK_EQUAL(setresuid(0, 0, 0), 0);
+	become(0);
 	error = flags & CLONE_VM ? memory_sharers_check(held_process(target), target, &strangers)
 				 : descriptor_sharers_check(held_process(target), target, &strangers);
 	CHECK(error && error->code == HS_ERROR_REFUSED);
