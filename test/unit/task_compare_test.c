@@ -10,6 +10,7 @@
 #include "stuck_exec.h"
 
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 
 static pid_t waiting_child(void)
@@ -17,6 +18,7 @@ static pid_t waiting_child(void)
 	const pid_t pid = fork();
 
 	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(stuck.device);
 		for (;;)
 			pause();
@@ -91,6 +93,7 @@ static void test_interrupted(void)
 	int status;
 
 	if (tool == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(stuck.device);
 		interrupt_install();
 		raise(SIGINT);
