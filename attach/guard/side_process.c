@@ -37,8 +37,7 @@ HS_NOT_INSTRUMENTED static void keep_few_descriptors(const struct side_process *
 
 HS_NOT_INSTRUMENTED bool side_process_enter(struct side_process *process, const char *name, bool keeps_errors)
 {
-	bare_call2(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
-	if (bare_call1(SYS_getppid, 0) != process->tool)
+	if (bare_call2(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL) != 0 || bare_call1(SYS_getppid, 0) != process->tool)
 		return false;
 	bare_call1(SYS_setsid, 0); // out of reach of what is sent to the terminal's process group
 	bare_call2(SYS_prctl, PR_SET_NAME, (long)name);
@@ -72,7 +71,7 @@ static struct hs_error *wait_until_ready(const struct side_process *process)
 		if (error)
 			return error;
 		if (has_ended(process) && !atomic_load(&process->ready))
-			return hs_error_create(HS_ERROR_SYSTEM, "the %s process was killed; try again", process->what);
+			return hs_error_create(HS_ERROR_SYSTEM, "the %s process has ended; try again", process->what);
 		if (left == 0)
 			return hs_error_create(HS_ERROR_TIMEOUT,
 					       "the %s process got no processor time for %d seconds; try again",

@@ -35,7 +35,7 @@ bool side_process_is_there(const struct side_process *process);
 
 // In the process itself, first of all: named, in a session of its own, out of reach of what is sent to the terminal's
 // process group, at the highest priority. Of descriptors it keeps the tool's pidfd, as number 0, and standard error if
-// that is wanted. False: the tool has ended.
+// that is wanted. False: the tool has ended, or the process would outlive it.
 bool side_process_enter(struct side_process *process, const char *name, bool keeps_errors);
 
 // Bare system calls; negative = an errno.
