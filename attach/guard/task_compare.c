@@ -6,14 +6,18 @@
 #include "base/clock.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <linux/futex.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #define MS UINT64_C(1000000) // ns
 
-enum { OUTSIDE_MS = 5000 };
+enum { OUTSIDE_MS = 5000, LOOK_MS = 20 };
 
 // Shared with the process that asks, which has the same memory. A question is there from the store of `asked` to that
 // of the same number to `answered`; meanwhile the other fields are that process's.
@@ -55,13 +59,44 @@ HS_NOT_INSTRUMENTED static int ask(void *unused)
 
 static bool is_answered(void) { return atomic_load(&shared.answered) == atomic_load(&shared.asked); }
 
-// For at most so long, ns, and outside of a standstill until somebody interrupts the tool. Returns how long it took.
-static uint64_t wait_for_answer(uint64_t most)
+// A kernel since 5.9, which refuses a range that ends before its beginning. A filter that forbids the call has another
+// error.
+static bool holds_past_return(void)
 {
-	const uint64_t began = hs_monotonic_ns(), slice = 100000000;
+	static int is_new = -1;
+
+	if (is_new < 0)
+		is_new = syscall(SYS_close_range, UINT_MAX, 0U, 0U) < 0 && errno == EINVAL;
+	return is_new;
+}
+
+// The process that asks sleeps inside of that call. /proc/PID/syscall says "running" of one that has the processor or
+// waits for it, and -1 of one that waits for a page (proc_pid_syscall in fs/proc/base.c).
+static bool waits_in_kernel(void)
+{
+	char path[40], text[16] = "", call[16];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/syscall", (int)asker.pid);
+	snprintf(call, sizeof(call), "%d ", SYS_kcmp);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	if (read(fd, text, sizeof(text) - 1) < 0)
+		text[0] = 0;
+	close(fd);
+	return strncmp(text, call, strlen(call)) == 0;
+}
+
+// For at most so long, ns, until it is seen that one of the two executes a program, and outside of a standstill until
+// somebody interrupts the tool. Returns how long it took.
+static uint64_t wait_for_answer(uint64_t most, bool *leaves_ret)
+{
+	const uint64_t began = hs_monotonic_ns(), slice = LOOK_MS * MS;
 	uint64_t passed = 0;
 
-	while (!is_answered() && passed < most && (standstill.is_on || !interrupt_signal_came())) {
+	*leaves_ret = false;
+	while (!is_answered() && !*leaves_ret && passed < most && (standstill.is_on || !interrupt_signal_came())) {
 		const uint64_t left = most - passed < slice ? most - passed : slice;
 		const struct timespec timeout = { 0, (long)left };
 		const uint32_t answered = atomic_load(&shared.answered);
@@ -69,6 +104,7 @@ static uint64_t wait_for_answer(uint64_t most)
 		if (answered != atomic_load(&shared.asked))
 			syscall(SYS_futex, &shared.answered, FUTEX_WAIT_PRIVATE, answered, &timeout, NULL, 0);
 		passed = hs_monotonic_ns() - began;
+		*leaves_ret = passed >= slice && holds_past_return() && waits_in_kernel();
 	}
 	return passed;
 }
@@ -107,7 +143,7 @@ static void put_question(pid_t tid, pid_t other_tid, enum kcmp_type type)
 long task_compare(pid_t tid, pid_t other_tid, enum kcmp_type type)
 {
 	const uint64_t most = standstill.is_on ? standstill.left : OUTSIDE_MS * MS;
-	bool is_put;
+	bool is_put, leaves = false;
 
 	if (!standstill.is_on && !start_outside())
 		return syscall(SYS_kcmp, tid, other_tid, type, 0, 0);
@@ -116,7 +152,7 @@ long task_compare(pid_t tid, pid_t other_tid, enum kcmp_type type)
 		uint64_t passed;
 
 		put_question(tid, other_tid, type);
-		passed = wait_for_answer(most);
+		passed = wait_for_answer(most, &leaves);
 		if (standstill.is_on)
 			standstill.left -= passed < standstill.left ? passed : standstill.left;
 	}
@@ -124,6 +160,8 @@ long task_compare(pid_t tid, pid_t other_tid, enum kcmp_type type)
 		errno = shared.result < 0 ? (int)-shared.result : 0;
 		return shared.result < 0 ? -1 : shared.result;
 	}
+	if (leaves)
+		return TASK_COMPARE_LEAVES;
 	unanswered = other_tid;
 	errno = ETIMEDOUT;
 	return -1;

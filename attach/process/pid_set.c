@@ -86,6 +86,19 @@ void pid_set_deinit(struct pid_set *set)
 	*set = (struct pid_set){ 0 };
 }
 
+bool pid_set_add(struct pid_set *set, pid_t id)
+{
+	size_t room = set->count;
+
+	if (!pid_set_has(set, id)) {
+		if (ARRAY_RESERVE(set->pids, set->count + 1, &room))
+			return false;
+		set->pids[set->count++] = id;
+		sort(set);
+	}
+	return true;
+}
+
 bool pid_set_has(const struct pid_set *set, pid_t id)
 {
 	return set->count > 0 && bsearch(&id, set->pids, set->count, sizeof(id), compare);

@@ -22,6 +22,8 @@ void process_set_list(bool (*is_known)(pid_t pid, void *), bool (*include)(const
 void thread_set_list(const struct process *process, bool (*include)(pid_t tid, const void *), const void *context,
 		     struct pid_set *ret);
 void pid_set_deinit(struct pid_set *set);
+// One more, for sets of some dozens. False: no memory; the set is as before.
+bool pid_set_add(struct pid_set *set, pid_t id) HS_MUST_CHECK;
 bool pid_set_has(const struct pid_set *set, pid_t id);
 
 // The first thread of the process that passes; 0 = none does, or the process is gone.

@@ -3,6 +3,7 @@
 
 #include "attach/guard/interrupt.h"
 #include "attach/guard/task_compare.h"
+#include "attach/process/descent.h"
 #include "attach/process/thread_descriptor.h"
 #include "attach/process/thread_facts.h"
 #include "base/clock.h"
@@ -78,12 +79,14 @@ void strangers_list(const struct process *process, const pid_t *tids, size_t cou
 	if (thread_is_ending(process, first))
 		pid_set_deinit(&ret->apart);
 	process_set_list(is_known_to_be_apart, is_untold, ret, &ret->untold);
+	ret->knows_ancestors = ancestors_list(&ret->apart, &ret->ancestors);
 }
 
 void strangers_deinit(struct strangers *strangers)
 {
 	pid_set_deinit(&strangers->apart);
 	pid_set_deinit(&strangers->untold);
+	pid_set_deinit(&strangers->ancestors);
 }
 
 bool strangers_know(const struct strangers *strangers, pid_t tid)
@@ -94,8 +97,8 @@ bool strangers_know(const struct strangers *strangers, pid_t tid)
 	return false;
 }
 
-// Only the main thread is asked. Threads have the credentials of their process (nptl(7)); one that gives up its own
-// alone, between the listing and this, is not seen.
+// Of `untold` only the main thread is asked. Threads have the credentials of their process (nptl(7)); one that gives up
+// its own alone, between the listing and this, is not seen.
 static bool is_stranger(pid_t pid, void *context)
 {
 	const struct sharing *sharing = context;
@@ -103,7 +106,8 @@ static bool is_stranger(pid_t pid, void *context)
 
 	return strangers &&
 	       (pid_set_has(&strangers->apart, pid) ||
-		(pid_set_has(&strangers->untold, pid) && is_refusal(sharing_compare_memory(sharing->tids[0], pid))));
+		(pid_set_has(&strangers->untold, pid) && is_refusal(sharing_compare_memory(sharing->tids[0], pid))) ||
+		(strangers->knows_ancestors && descends_from_stranger(pid, &strangers->apart, &strangers->ancestors)));
 }
 
 static bool process_shares(const struct process *other, void *context)
@@ -116,13 +120,11 @@ static bool process_shares(const struct process *other, void *context)
 	       thread_first(other, sharing->shares, sharing) != 0;
 }
 
-// Whoever executes a program now may have been made by the process and share something with it.
 static struct hs_error *refuse_unanswered(const struct process *process)
 {
 	return hs_error_create(
 		HS_ERROR_REFUSED,
-		"the kernel does not say whether process %d shares memory or descriptors with process %d: it is executing "
-		"another program, and that takes long; try again",
+		"the kernel did not say in time whether process %d shares memory or descriptors with process %d; try again",
 		(int)task_compare_unanswered(), (int)process->pid);
 }
 

@@ -26,6 +26,10 @@ struct strangers {
 	// they are other users'. It may yet say so of one that gives up its privileges, so under the freeze it is asked
 	// again: one call for each.
 	struct pid_set untold;
+	// Of the processes that are not in `apart`: what is made later by others, and by those whom they make, is apart
+	// as well (descent.h).
+	struct pid_set ancestors;
+	bool knows_ancestors;
 };
 // `tids`: threads with descriptors of their own, of which as many are taken as there is room for.
 void strangers_list(const struct process *process, const pid_t *tids, size_t count, struct strangers *ret);
@@ -37,8 +41,8 @@ bool strangers_know(const struct strangers *strangers, pid_t tid);
 
 enum { HS_SHARERS_WAIT_MS = 2000 }; // how long attach and detach wait
 
-// Of two threads, kcmp(2): 0 = the same memory, 1 or 2 = another, negative = not permitted, gone, no such call, or no
-// answer in time (attach/guard/task_compare.h).
+// Of two threads: 0 = the same memory, positive = another, negative = not permitted, gone, no such call, or no answer
+// in time (attach/guard/task_compare.h).
 long sharing_compare_memory(pid_t tid, pid_t other_tid);
 
 struct sharing {

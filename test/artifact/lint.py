@@ -255,6 +255,8 @@ NUMBER_EXCEPTIONS = {
     "attach/process/descriptor_sharers.c": "the number stands in messages only",
     "attach/process/sharing.c": "kcmp(2) takes numbers, and nothing else",
     "attach/process/sharing.h": "the number stands in messages only",
+    "attach/process/descent.c": "a parent is known by its number; each is asked again whether it still is",
+    "attach/process/descent.h": "sets of numbers: who asks something of one opens it first",
     "attach/process/pid_set.c": "sets of numbers: who asks something of one opens it first",
     "attach/process/pid_set.h": "sets of numbers: who asks something of one opens it first",
     "snapshot/symbols/module_files.c": "the number inside the namespace, a part of a file's name",

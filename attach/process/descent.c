@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/process/descent.h"
+
+#include "base/cleanup.h"
+#include "base/proc_status.h"
+
+enum { TRIES = 5, STEPS_MAX = 32 };
+
+struct parentage {
+	pid_t parent; // 0 = it has none, or one outside of the PID namespace of /proc
+	bool is_init; // it is, or may be, the first process of a PID namespace
+};
+
+static bool read_parentage(pid_t pid, struct parentage *ret)
+{
+	HS_CLEANUP_PROCESS struct process process = PROCESS_CLOSED;
+	HS_CLEANUP_FREE char *status = NULL;
+	struct hs_error *error = process_glance(pid, &process);
+
+	if (!error)
+		error = process_read_file(&process, "status", &status, NULL);
+	if (error) {
+		hs_error_destroy(error);
+		return false;
+	}
+	ret->parent = (pid_t)proc_status_number(status, "PPid:", 10, 0);
+	ret->is_init = proc_status_innermost_id(status) <= 1;
+	return true;
+}
+
+// Reads what the parent's parentage is while it is the parent: a number may become another process's.
+static bool read_parent(pid_t pid, pid_t parent, struct parentage *ret)
+{
+	struct parentage again;
+
+	return read_parentage(parent, ret) && read_parentage(pid, &again) && again.parent == parent;
+}
+
+static bool add_ancestors(pid_t pid, struct pid_set *set)
+{
+	struct parentage own, above;
+
+	if (!read_parentage(pid, &own))
+		return false;
+	while (own.parent != 0 && !pid_set_has(set, own.parent)) {
+		if (!read_parent(pid, own.parent, &above) || !pid_set_add(set, own.parent))
+			return false;
+		pid = own.parent;
+		own = above;
+	}
+	return true;
+}
+
+// False: one of them has ended before it was read. It may have left children, and then these are seen the next time.
+static bool list_ancestors(const struct pid_set *apart, struct pid_set *ret)
+{
+	struct process_walk walk;
+	bool all = true;
+
+	if (!process_walk_begin(&walk))
+		return false;
+	for (pid_t pid; all && (pid = process_walk_next(&walk));)
+		all = pid_set_has(apart, pid) || add_ancestors(pid, ret);
+	process_walk_end(&walk);
+	return all;
+}
+
+bool ancestors_list(const struct pid_set *apart, struct pid_set *ret)
+{
+	const bool are_hidden = processes_are_unlisted();
+
+	*ret = (struct pid_set){ 0 };
+	for (int i = 0; i < TRIES && !are_hidden; i++) {
+		if (list_ancestors(apart, ret))
+			return true;
+		pid_set_deinit(ret);
+	}
+	return false;
+}
+
+bool descends_from_stranger(pid_t pid, const struct pid_set *apart, const struct pid_set *ancestors)
+{
+	struct parentage own, above;
+
+	if (!read_parentage(pid, &own))
+		return false;
+	for (int i = 0; i < STEPS_MAX && own.parent != 0 && !pid_set_has(ancestors, own.parent); i++) {
+		if (!read_parent(pid, own.parent, &above) || above.is_init)
+			return false;
+		if (pid_set_has(apart, own.parent))
+			return true;
+		pid = own.parent;
+		own = above;
+	}
+	return false;
+}
