@@ -246,6 +246,7 @@ NUMBER_EXCEPTIONS = {
     "attach/guard/interrupt.c": "whom a test has killed",
     "attach/guard/interrupt.h": "whom a test has killed",
     "attach/guard/tool_guard.c": "the tool's own child",
+    "attach/guard/task_compare.c": "the tool's own child, which it has not waited for",
     "attach/guard/lock_list.h": "who holds a lock is known by its number alone",
     "attach/guard/pidfd_lock.c": "who holds the lock is known by its number alone",
     "attach/guard/pidfd_lock.h": "who holds the lock is known by its number alone",
@@ -256,9 +257,7 @@ NUMBER_EXCEPTIONS = {
     "attach/process/sharing.c": "kcmp(2) takes numbers, and nothing else",
     "attach/process/sharing.h": "the number stands in messages only",
     "attach/process/descent.c": "a parent is known by its number; each is asked again whether it still is",
-    "attach/process/descent.h": "sets of numbers: who asks something of one opens it first",
-    "attach/process/pid_set.c": "sets of numbers: who asks something of one opens it first",
-    "attach/process/pid_set.h": "sets of numbers: who asks something of one opens it first",
+    **{f"attach/process/{name}": "sets of numbers: who asks something of one opens it first" for name in ("descent.h", "pid_set.c", "pid_set.h")},
     "snapshot/symbols/module_files.c": "the number inside the namespace, a part of a file's name",
     "snapshot/symbols/sandbox.c": "the tool and its own child",
 }
