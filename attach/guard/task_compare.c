@@ -70,22 +70,22 @@ static bool holds_past_return(void)
 	return is_new;
 }
 
-// The process that asks sleeps inside of that call. /proc/PID/syscall says "running" of one that has the processor or
-// waits for it, and -1 of one that waits for a page (proc_pid_syscall in fs/proc/base.c).
+// The process that asks sleeps inside of that call: the kernel names the innermost function that is none of the
+// scheduler's and its locks' (get_wchan in kernel/sched/core.c), kcmp_lock or kcmp itself. It says 0 of one that has
+// the processor or waits for it, and does not wait until it sleeps, as it would for /proc/PID/syscall.
 static bool waits_in_kernel(void)
 {
-	char path[40], text[16] = "", call[16];
+	char path[40], text[64] = "";
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/syscall", (int)asker.pid);
-	snprintf(call, sizeof(call), "%d ", SYS_kcmp);
+	snprintf(path, sizeof(path), "/proc/%d/wchan", (int)asker.pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
 	if (read(fd, text, sizeof(text) - 1) < 0)
 		text[0] = 0;
 	close(fd);
-	return strncmp(text, call, strlen(call)) == 0;
+	return strstr(text, "kcmp");
 }
 
 // For at most so long, ns, until it is seen that one of the two executes a program, and outside of a standstill until
@@ -178,6 +178,7 @@ struct hs_error *task_compare_begin(void)
 	error = side_process_start(&asker);
 	if (error)
 		return error;
+	holds_past_return(); // not to be asked in it
 	standstill.is_on = true;
 	standstill.left = TASK_COMPARE_MS * MS;
 	return NULL;

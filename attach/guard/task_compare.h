@@ -4,11 +4,11 @@
 // fs/exec.c). That is for as long as the scheduler lets it wait, as its memory is large, and as a file system takes for
 // a flush: without an end, where that is a program (FUSE).
 //
-// So another process asks, and the tool looks at it. Where that waits in kcmp(2), one of the two is executing a
-// program, because nobody but who does so takes that lock for itself alone, and is past the point from which it cannot
-// return to the old one: it runs no code in memory that was shared before, and has descriptors of its own (de_thread,
-// unshare_files, then exec_mmap, in begin_new_exec). In kernels before 5.7 the lock was another one, held from an
-// earlier point on. Where it is not seen to wait there, the tool waits on: while a target stands still for
+// So another process asks, and the tool looks at it. Where that waits in kcmp(2) (its wchan says so), one of the two is
+// executing a program, because nobody but who does so takes that lock for itself alone, and is past the point from
+// which it cannot return to the old one: it runs no code in memory that was shared before, and has descriptors of its
+// own (de_thread, unshare_files, then exec_mmap, in begin_new_exec). In kernels before 5.7 the lock was another one,
+// held from an earlier point on. Where it is not seen to wait there, the tool waits on: while a target stands still for
 // TASK_COMPARE_MS in all, else for five seconds, or until it is interrupted.
 #ifndef HEAPSNAP_ATTACH_GUARD_TASK_COMPARE_H
 #define HEAPSNAP_ATTACH_GUARD_TASK_COMPARE_H
