@@ -92,7 +92,7 @@ void console_print(const struct options *options, const char *format, ...)
 {
 	va_list arguments;
 
-	if (options->quiet)
+	if (options->quiet || options->json)
 		return;
 	va_start(arguments, format);
 	write_formatted(console.results_to_output ? stdout : stderr, "", format, arguments);

@@ -16,7 +16,8 @@ void console_init(const struct options *options);
 // process that was changed or a file that was written.
 void console_results_to_output(void);
 
-// A result for people, one line that ends with a newline; nothing with -q. Like all that is shown, it is made printable
+// A result for people, one line that ends with a newline; nothing with -q, and with --json, where
+// the object is the result. Like all that is shown, it is made printable
 // (base/printable.h) as a whole, so names from the target may stand in it as they are.
 void console_print(const struct options *options, const char *format, ...) HS_PRINTF(2, 3);
 
