@@ -9,14 +9,19 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+enum { WARNINGS_MOST = 100 };
+
 static struct {
-	bool quiet, verbose, progress;
+	bool quiet, verbose, progress, json;
 	bool results_to_output;
-	bool line_open;    // a progress line stands on the terminal
-	uint64_t shown_at; // ns
+	bool line_open;                // a progress line stands on the terminal
+	uint64_t shown_at;             // ns
+	char *warnings[WARNINGS_MOST]; // with --json: for the object; owned
+	size_t warning_count;
 } console;
 
 static void clear_line(void)
@@ -52,9 +57,44 @@ static HS_PRINTF(3, 0) void write_formatted(FILE *file, const char *prefix, cons
 	free(text);
 }
 
+// False: there is no room or no memory for it.
+static bool keep_warning(const char *message)
+{
+	char **kept = console.warning_count < WARNINGS_MOST ? &console.warnings[console.warning_count] : NULL;
+
+	if (!kept || !(*kept = strdup(message)))
+		return false;
+	console.warning_count++;
+	return true;
+}
+
+// Those that no object has told.
+static void show_kept(void)
+{
+	for (size_t i = 0; i < console.warning_count; i++) {
+		write_line(stderr, "heapsnap: warning: ", console.warnings[i]);
+		free(console.warnings[i]);
+	}
+	console.warning_count = 0;
+}
+
+bool console_end_json(struct json *json)
+{
+	json_open(json, "warnings", '[');
+	for (size_t i = 0; i < console.warning_count; i++) {
+		json_string(json, NULL, console.warnings[i]);
+		free(console.warnings[i]);
+	}
+	console.warning_count = 0;
+	json_close(json, ']');
+	return json_end(json);
+}
+
 static void show_message(enum hs_log_level level, const char *message)
 {
 	if ((level == HS_LOG_VERBOSE && !console.verbose) || console.quiet)
+		return;
+	if (console.json && level == HS_LOG_WARNING && keep_warning(message))
 		return;
 	write_line(stderr, level == HS_LOG_WARNING ? "heapsnap: warning: " : "heapsnap: ", message);
 }
@@ -78,6 +118,7 @@ static void show_progress(const char *what, unsigned long done, unsigned long to
 void console_init(const struct options *options)
 {
 	console.quiet = options->quiet;
+	console.json = options->json;
 	console.verbose = options->verbose;
 	console.progress = !options->quiet && isatty(STDERR_FILENO);
 	console.shown_at = hs_monotonic_ns(); // short work shows nothing
@@ -162,6 +203,7 @@ enum exit_status console_fail(const struct options *options, struct hs_error *er
 {
 	char *message = hs_printable(error->message); // also for JSON, whose readers show it
 
+	show_kept();
 	write_line(stderr, "heapsnap: ", error->message);
 	if (options->json)
 		console_put_error(code_name(error->code), message ? message : "out of memory");

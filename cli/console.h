@@ -4,9 +4,11 @@
 #define HEAPSNAP_CLI_CONSOLE_H
 
 #include "base/error.h"
+#include "base/json.h"
 #include "cli/options.h"
 #include "views/numbers.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 // Connects log and progress to standard error as the options say. Progress lines only on a terminal.
@@ -31,6 +33,10 @@ enum exit_status console_fail(const struct options *options, struct hs_error *er
 // Columns that a line of a result may have: those of the terminal, from 80 to 200; 0 = as many as it takes, where the
 // lines go to no terminal or --wide is given.
 unsigned console_width(const struct options *options);
+
+// Ends the outermost object with what would have been warnings on standard error: "warnings", an array. Returns false
+// when the stream failed.
+bool console_end_json(struct json *json);
 
 // What takes the place of a command's object on standard output. `message` is printable.
 void console_put_error(const char *code, const char *message);

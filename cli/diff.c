@@ -209,7 +209,7 @@ static struct hs_error *print_json(const struct options *options, const struct h
 	error = put_rows(&json, options, result);
 	if (!error)
 		error = stacks_put_json(&json, options, &result->view);
-	if (!json_end(&json) && !error)
+	if (!console_end_json(&json) && !error)
 		error = hs_error_create(HS_ERROR_SYSTEM, "standard output cannot be written");
 	return error;
 }

@@ -26,7 +26,7 @@ static struct hs_error *print_json(const struct options *options, const struct p
 	error = view_put_json(&json, options, view);
 	if (!error)
 		error = stacks_put_json(&json, options, view);
-	if (!json_end(&json) && !error)
+	if (!console_end_json(&json) && !error)
 		error = hs_error_create(HS_ERROR_SYSTEM, "standard output cannot be written");
 	return error;
 }

@@ -57,6 +57,43 @@ static void test_printable(void)
 	      strstr(captured_errors(), "f\nno end\n"));
 }
 
+// With --json the object is the only result, and has the warnings; where a command fails, they are told as ever.
+static void test_json(void)
+{
+	const struct options options = { .json = true };
+	struct json json;
+
+	capture_begin();
+	console_init(&options);
+	console_print(&options, "a result of %d\n", 1);
+	hs_warn("beware of %s", "\"\033");
+	hs_warn("and of %d", 3);
+	json_begin(&json, stdout);
+	json_number(&json, "one", 1);
+	CHECK(console_end_json(&json));
+	capture_end();
+	CHECK_STRING(captured_errors(), "");
+	CHECK_STRING(captured_output(), "{\"one\":1,\"warnings\":[\"beware of \\\"\\u001b\",\"and of 3\"]}\n");
+
+	capture_begin();
+	hs_warn("beware");
+	CHECK_EQUAL(console_fail(&options, hs_error_create(HS_ERROR_GONE, "it has ended")), EXIT_REFUSED);
+	json_begin(&json, stdout);
+	CHECK(console_end_json(&json)); // each is told once
+	capture_end();
+	CHECK_STRING(captured_errors(), "heapsnap: warning: beware\nheapsnap: it has ended\n");
+	CHECK(strstr(captured_output(), "}}\n{\"warnings\":[]}\n"));
+
+	capture_begin();
+	for (int i = 0; i < 102; i++) // what there is no room for is not lost
+		hs_warn("%d", i);
+	json_begin(&json, stdout);
+	CHECK(console_end_json(&json));
+	capture_end();
+	CHECK_STRING(captured_errors(), "heapsnap: warning: 100\nheapsnap: warning: 101\n");
+	CHECK(strstr(captured_output(), ",\"99\"]}"));
+}
+
 // A failure is told in every way, and by the exit status; for programs with a word for its kind.
 static void test_failures(void)
 {
@@ -147,6 +184,7 @@ int main(void)
 	test_count();
 	test_quiet();
 	test_printable();
+	test_json();
 	test_failures();
 	test_numbers();
 	return CHECK_RESULT();

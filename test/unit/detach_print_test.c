@@ -84,8 +84,8 @@ static void test_verdicts(void)
 			if (cases[i].complaint)
 				CHECK(strstr(captured_errors(), cases[i].complaint) != NULL);
 			else
-				CHECK(quiet == !*captured_errors());
-			CHECK(quiet || strstr(captured_errors(), lines[cases[i].answers[1]]));
+				CHECK((quiet || json) == !*captured_errors());
+			CHECK(quiet || json || strstr(captured_errors(), lines[cases[i].answers[1]]));
 			if (json) {
 				snprintf(item, sizeof(item), "{\"text\":\"second\",\"holds\":%s}",
 					 values[cases[i].answers[1]]);
