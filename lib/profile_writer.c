@@ -5,7 +5,6 @@
 #include "proto/gzip_file.h"
 #include "proto/page/page.h"
 #include "proto/pprof/pprof_encoder.h"
-#include "views/sites.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "proto/output_file.h"
-#include "views/named_profile.h"
+#include "views/profile_view.h"
 
 #include <stdbool.h>
 #include <stdint.h>
