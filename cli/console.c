@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/printable.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@ enum { WARNINGS_MOST = 100 };
 
 static struct {
 	bool quiet, verbose, progress, json;
-	bool results_to_output;
+	bool output_is_taken;          // by a profile: results go to standard error
 	bool line_open;                // a progress line stands on the terminal
 	uint64_t shown_at;             // ns
 	char *warnings[WARNINGS_MOST]; // with --json: for the object; owned
@@ -37,6 +38,8 @@ static void write_line(FILE *file, const char *prefix, const char *text)
 	char *printable = hs_printable(text);
 
 	clear_line();
+	if (file == stderr)
+		fflush(stdout); // so that where both are one file, what comes first stands first
 	fprintf(file, "%s%s\n", prefix, printable ? printable : "(out of memory for a message)");
 	free(printable);
 }
@@ -119,6 +122,7 @@ void console_init(const struct options *options)
 {
 	console.quiet = options->quiet;
 	console.json = options->json;
+	console.output_is_taken = options->output && strcmp(options->output, "-") == 0;
 	console.verbose = options->verbose;
 	console.progress = !options->quiet && isatty(STDERR_FILENO);
 	console.shown_at = hs_monotonic_ns(); // short work shows nothing
@@ -127,8 +131,6 @@ void console_init(const struct options *options)
 		hs_progress_set_sink(show_progress);
 }
 
-void console_results_to_output(void) { console.results_to_output = true; }
-
 void console_print(const struct options *options, const char *format, ...)
 {
 	va_list arguments;
@@ -136,7 +138,7 @@ void console_print(const struct options *options, const char *format, ...)
 	if (options->quiet || options->json)
 		return;
 	va_start(arguments, format);
-	write_formatted(console.results_to_output ? stdout : stderr, "", format, arguments);
+	write_formatted(console.output_is_taken ? stderr : stdout, "", format, arguments);
 	va_end(arguments);
 }
 
@@ -154,7 +156,7 @@ unsigned console_width(const struct options *options)
 	enum { LEAST = 80, MOST = 200 };
 	struct winsize size;
 
-	if (options->wide || ioctl(console.results_to_output ? STDOUT_FILENO : STDERR_FILENO, TIOCGWINSZ, &size) != 0)
+	if (options->wide || ioctl(console.output_is_taken ? STDERR_FILENO : STDOUT_FILENO, TIOCGWINSZ, &size) != 0)
 		return 0;
 	return size.ws_col < LEAST ? LEAST : size.ws_col > MOST ? MOST : size.ws_col;
 }
@@ -210,6 +212,19 @@ enum exit_status console_fail(const struct options *options, struct hs_error *er
 	free(message);
 	hs_error_destroy(error);
 	return EXIT_REFUSED;
+}
+
+bool console_is_written(void)
+{
+	const bool failed_before = ferror(stdout);
+
+	errno = 0;
+	if (fflush(stdout) == 0 && !failed_before)
+		return true;
+	if (errno != EPIPE) // who has read enough of it is told nothing
+		console_complain("standard output cannot be written%s%s\n", errno ? ": " : "",
+				 errno ? strerror(errno) : "");
+	return false;
 }
 
 const char *console_time(uint64_t nanoseconds, char *buffer)

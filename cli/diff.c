@@ -229,8 +229,6 @@ enum exit_status command_diff(const struct options *options)
 		error = view_setting_init(options, &setting);
 	if (error)
 		return console_fail(options, error);
-	if (!options->output || strcmp(options->output, "-") != 0)
-		console_results_to_output();
 	diff.view = setting.options;
 	error = hs_diff(&diff, &result);
 	if (!error) {

@@ -76,7 +76,6 @@ static enum exit_status report_file(const struct options *options)
 
 enum exit_status command_report(const struct options *options)
 {
-	console_results_to_output();
 	// Of a process, as of a dump that writes no file.
 	return options->pid_text ? command_dump(options) : report_file(options);
 }

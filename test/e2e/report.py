@@ -382,6 +382,33 @@ def refusals():
         check_equal(heapsnap("report", old, *arguments).status, 2, f"status of report {' '.join(arguments)}")
 
 
+def streams():
+    """Results stand on standard output, of every command; where the profile does, beside it. What cannot be written has not been told."""
+    folder = temporary_directory()
+    path = os.path.join(folder, "out.pb.gz")
+    target = Target("many_threads", 2)
+    for arguments, begin in ((("check",), "many_threads"), (("attach", "--exact"), "attached to"), (("set", "--depth", "9"), "from now on"), (("dump",), "Process RSS"),
+                             (("dump", "-o", path), "Process RSS"), (("status",), "many_threads"), (("report",), "Process RSS")):
+        text = output(arguments[0], target.pid, *arguments[1:])
+        check(begin.lower() in text.lower(), f"{arguments} prints: {text}")
+    check_equal(output("status", target.pid, "-q"), "", "what -q prints")
+    for name in ("-", "/dev/stdout", "/dev/fd/1"):
+        result = heapsnap("dump", target.pid, "-o", name)
+        check(result.status == 0 and result.stdout_bytes.startswith(b"\x1f\x8b") and "Process RSS" in result.stderr, f"a dump into {name}: {result}")
+    with open("/dev/full", "wb") as full:
+        for arguments, status in ((("report", path), 1), (("status",), 1), (("dump", target.pid), 1), (("dump", target.pid, "-o", path), 0), (("report", path, "--json"), 1)):
+            result = heapsnap(*arguments, stdout=full)
+            check_equal(result.status, status, f"nothing can be written: {result}")
+            check(not status or "standard output cannot be written" in result.stderr, f"it is not said: {result}")
+    reader, writer = os.pipe()
+    os.close(reader)
+    result = heapsnap("report", path, stdout=writer)
+    os.close(writer)
+    check_equal((result.status, result.stderr), (1, ""), f"nobody reads it: {result}")
+    check("detached from" in output("detach", target.pid), "detach")
+    target.end()
+
+
 def processes():
     """Digits alone are a process: what a dump of it shows is shown, and no file is made."""
     folder = temporary_directory()
@@ -408,4 +435,4 @@ def processes():
     target.end()
 
 
-run_cases([rows, changes, terminals, files, objects, refusals, processes], "report")
+run_cases([rows, changes, terminals, files, objects, refusals, streams, processes], "report")
