@@ -19,11 +19,11 @@ struct comment_reader {
 // Whether a comment says that heapsnap has written the profile: the first one does.
 bool comment_is_ours(const char *text, size_t size);
 
-// Into the profile: program, pid, the stop (whose reason is kept when it is a known one), intervals, is_estimate, of
-// the totals live_records and variances (squares of the errors, which were rounded up and are never below those of one
-// interval), and lines of the ledger. Of these is_loss says no more than that something was lost, and is_fact is not in
-// a file. Texts are fit to be shown (base/printable.h), at most four times as long as the comment. Other comments are
-// left. HS_ERROR_NO_MEMORY.
+// Into the profile: program, pid, the stop (whose reason is kept when it is a known one), intervals, is_difference,
+// is_estimate, of the totals live_records and variances (squares of the errors, which were rounded up and are never
+// below those of one interval), and lines of the ledger. Of these is_loss says no more than that something was lost,
+// and is_fact is not in a file. Texts are fit to be shown (base/printable.h), at most four times as long as the
+// comment. Other comments are left. HS_ERROR_NO_MEMORY.
 struct hs_error *comment_read(struct comment_reader *reader, const char *text,
 			      struct heap_profile *profile) HS_MUST_CHECK;
 

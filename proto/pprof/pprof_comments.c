@@ -96,6 +96,10 @@ struct hs_error *pprof_comments_add(const struct heap_profile *source, struct st
 		error = add_comment(&comments,
 				    "stopped_ns: 0 (no thread was stopped for the snapshot; log_records: %" PRIu64 ")",
 				    source->log_records);
+	if (!error && source->is_difference)
+		error = add_comment(
+			&comments, "difference: 1 (values are those of this time less those of an earlier profile; the "
+				   "duration is the time between the two)");
 	if (!error && source->is_estimate)
 		error = add_uncertainty(&comments);
 	if (!error)

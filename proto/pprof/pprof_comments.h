@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 // Beside those of the ledger, a line each.
-enum { PPROF_COMMENTS_MAX = 10 };
+enum { PPROF_COMMENTS_MAX = 11 };
 
 // Adds each comment to `strings` and its index there to `ids`, which has room for source->ledger_count +
 // PPROF_COMMENTS_MAX; *count_ret of them. HS_ERROR_NO_MEMORY.

@@ -47,7 +47,7 @@ def agrees(pid, *refused_on, **how):
     """What check says, attach does. `refused_on`: the categories, in order; none = it goes ahead, and is detached again. Returns the JSON."""
     value = examine(pid, **how)
     check_equal(categories(value, "refusal"), list(refused_on), f"categories: {value['diagnostics']}")
-    told = heapsnap("check", pid, *OPTIONS, **how).stderr
+    told = heapsnap("check", pid, *OPTIONS, **how).stdout
     for diagnostic in value["diagnostics"]:
         check(words(diagnostic) in told, f"people are not told {diagnostic}: {told}")
     result = heapsnap("attach", pid, "--json", *OPTIONS, **how)
@@ -107,13 +107,13 @@ def plain():
 
 def for_people(pid, value):
     result = heapsnap("check", pid, *OPTIONS)
-    check_equal((result.status, result.stdout), (0, ""), str(result))
-    lines = result.stderr.splitlines()
+    check_equal((result.status, result.stderr), (0, ""), str(result))
+    lines = result.stdout.splitlines()
     check(len(lines) <= 24, f"more than a screen: {result}")
     check_equal(lines[-1], f"attach would go ahead: {value['hooks']} hooks in 1 allocator, {value['threads']} threads", "the last line")
     for function in value["functions"]:
         if function["verdict"] == "ok" and function["name"] != "_dl_debug_state":
-            check(re.search(rf"\b{re.escape(function['name'])}\b", result.stderr), f"{function['name']} is not named: {result}")
+            check(re.search(rf"\b{re.escape(function['name'])}\b", result.stdout), f"{function['name']} is not named: {result}")
     result = heapsnap("check", pid, "-q")
     check_equal((result.status, result.stdout, result.stderr), (0, "", ""), "check -q")
 
@@ -171,7 +171,7 @@ def nothing_to_hook():
     value = agrees(idle(target))
     check(value["hooks_refused"] >= 1, f"nothing is refused: {value}")
     result = heapsnap("check", target.pid)
-    check_equal(result.stderr.count("not hooked "), value["hooks_refused"], f"functions said to be not hooked: {result}")
+    check_equal(result.stdout.count("not hooked "), value["hooks_refused"], f"functions said to be not hooked: {result}")
     target.end()
 
 
