@@ -7,6 +7,7 @@
 #include "proto/page/page.h"
 #include "proto/pprof/pprof_encoder.h"
 #include "snapshot/snapshot.h"
+#include "views/completeness.h"
 #include "views/profile_view.h"
 
 #include <string.h>
@@ -58,11 +59,16 @@ static struct hs_error *write_page(const struct hs_dump_options *options, struct
 static struct hs_error *write_pprof(const struct hs_dump_options *options, struct output_file *file,
 				    struct hs_dump_result *result)
 {
-	const struct pprof_options encoding = { .errors = options->errors };
+	struct pprof_options encoding = { .errors = options->errors };
 	HS_CLEANUP_FREE uint8_t *data = NULL;
+	HS_CLEANUP_FREE char *truth = NULL;
 	size_t size = 0;
-	struct hs_error *error = pprof_encode(&result->profile, &encoding, &data, &size);
+	struct hs_error *error = completeness_text(&result->profile, &truth);
 
+	if (error)
+		return error;
+	encoding.truth = truth;
+	error = pprof_encode(&result->profile, &encoding, &data, &size);
 	return error ? error : output_file_commit_gzip(file, data, size, &result->file_bytes);
 }
 

@@ -82,9 +82,14 @@ class Profile:
                        ([line.function.name for line in by_id[each].lines] or [hex(by_id[each].address)])), sample.values)
                 for sample in self.samples]
 
+    def parts(self):
+        """What stands in the comments for programs."""
+        return [part.replace("||", "|") for comment in self.comments for beginning in ("#process: ", "#ledger: ")
+                if comment.startswith(beginning) for part in comment[len(beginning):].split(" | ")]
+
     def comment(self, name):
-        """The value of a comment "name: value (text)", with or without "LOSS: " before it; None when there is none."""
-        for comment in self.comments:
+        """The value of a part "name: value (text)" of a comment, with or without "LOSS: " before it; None when there is none."""
+        for comment in self.parts():
             match = re.match(r"(?:LOSS: )?" + re.escape(name) + r": (.*?)(?: \(.*\))?$", comment)
             if match:
                 return match.group(1)

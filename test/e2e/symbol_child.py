@@ -26,7 +26,7 @@ def went_wrong(pid, path, kind, says):
     check(lines[0]["loss"] and lines[0]["value"] == 1 and "libc.so" in lines[0]["text"] and says in lines[0]["text"], f"{lines}")
     warnings = [line for line in result.stderr.splitlines() if line.startswith("heapsnap: ") and "no symbols of" in line]
     check(len(warnings) == 1 and "libc.so" in warnings[0] and says in warnings[0], f"no warning: {result}")
-    comments = [comment for comment in pprof_reader.decode(path).comments if "symbols_lost" in comment]
+    comments = [comment for comment in pprof_reader.decode(path).parts() if "symbols_lost" in comment]
     check(len(comments) == 1 and comments[0].startswith("LOSS: ") and "libc.so" in comments[0], f"comments: {comments}")
     check_equal(functions(path), (True, False), f"the program's functions have names, the C library's have none ({kind})")
     say(f"  {warnings[0]}")
