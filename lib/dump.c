@@ -8,6 +8,7 @@
 #include "proto/pprof/pprof_encoder.h"
 #include "snapshot/snapshot.h"
 #include "views/completeness.h"
+#include "views/drop_frames.h"
 #include "views/profile_view.h"
 
 #include <string.h>
@@ -56,19 +57,37 @@ static struct hs_error *write_page(const struct hs_dump_options *options, struct
 	return error ? error : output_file_commit(file);
 }
 
+static struct hs_error *find_drop_frames(const struct hs_dump_options *options, const struct heap_profile *profile,
+					 struct drop_frames *ret)
+{
+	struct named_profile named;
+	struct hs_error *error = named_profile_make(profile, options->rules, &named);
+
+	if (error)
+		return error;
+	error = drop_frames_make(&named, options->rules, ret);
+	named_profile_deinit(&named);
+	return error;
+}
+
 static struct hs_error *write_pprof(const struct hs_dump_options *options, struct output_file *file,
 				    struct hs_dump_result *result)
 {
 	struct pprof_options encoding = { .errors = options->errors };
 	HS_CLEANUP_FREE uint8_t *data = NULL;
 	HS_CLEANUP_FREE char *truth = NULL;
+	struct drop_frames frames = { .drop = NULL };
 	size_t size = 0;
 	struct hs_error *error = completeness_text(&result->profile, &truth);
 
-	if (error)
-		return error;
+	if (!error)
+		error = find_drop_frames(options, &result->profile, &frames);
 	encoding.truth = truth;
-	error = pprof_encode(&result->profile, &encoding, &data, &size);
+	encoding.drop_frames = frames.drop;
+	encoding.keep_frames = frames.keep;
+	if (!error)
+		error = pprof_encode(&result->profile, &encoding, &data, &size);
+	drop_frames_deinit(&frames);
 	return error ? error : output_file_commit_gzip(file, data, size, &result->file_bytes);
 }
 

@@ -16,7 +16,7 @@ struct hs_dump_options {
 	// Path of the profile, borrowed; "-" = standard output; NULL = none is written. What ends in .html becomes a
 	// page, everything else pprof.
 	const char *output;
-	const struct frame_rules *rules; // for a page: which code is the user's own; borrowed
+	const struct frame_rules *rules; // which code is the user's own; borrowed, not NULL where a profile is written
 	bool errors;                     // label each stack with its number of samples and its standard errors
 	bool stop;                       // stop all threads while the table is copied
 };

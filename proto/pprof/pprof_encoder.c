@@ -162,6 +162,10 @@ static struct hs_error *add_header(struct encoder *encoder)
 	error = add_value_type(encoder, &encoder->period_type, "space", "bytes");
 	if (!error)
 		error = string_table_add(&encoder->strings, default_sample_type, &profile->default_sample_type);
+	if (!error)
+		error = string_table_add(&encoder->strings, encoder->options->drop_frames, &profile->drop_frames);
+	if (!error)
+		error = string_table_add(&encoder->strings, encoder->options->keep_frames, &profile->keep_frames);
 	profile->n_sample_type = PPROF_VALUES;
 	profile->sample_type = encoder->sample_type_pointers;
 	profile->period_type = &encoder->period_type;

@@ -12,7 +12,9 @@
 
 struct pprof_options {
 	bool errors; // each sample says of how many recorded blocks its live values are made, and their standard errors
-	const char *truth; // a sentence on what is missing, for people; NULL = none. Borrowed
+	// Borrowed; NULL = none.
+	const char *truth;                     // a sentence on what is missing, for people
+	const char *drop_frames, *keep_frames; // what pprof is to hide (views/drop_frames.h)
 };
 
 // *data_ret is owned by the caller (free): the uncompressed message, *size_ret bytes. HS_ERROR_NO_MEMORY is the only
