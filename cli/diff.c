@@ -1,168 +1,242 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "views/diff.h"
+#include "lib/diff.h"
 
-#include "base/cleanup.h"
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/site_json.h"
 #include "cli/site_rows.h"
-#include "lib/own_rules.h"
-#include "lib/read_profile.h"
-#include "views/profile_view.h"
+#include "cli/value_cells.h"
+#include "cli/view_json.h"
+#include "cli/view_text.h"
 #include "views/site_changes.h"
-#include "views/values.h"
 
 #include <inttypes.h>
-
-// Two profiles, as they were read and as they are looked at.
-struct sides {
-	struct heap_profile old, new;
-	struct profile_view old_view, new_view;
-};
+#include <string.h>
 
 // The side that a row's names are of.
-static const struct named_profile *named_of(const struct sides *sides, const struct site_change *change)
+static const struct named_profile *named_of(const struct hs_diff_result *result, const struct site_change *change)
 {
-	return change->new ? &sides->new_view.named : &sides->old_view.named;
+	return change->new ? &result->new_view.named : &result->old_view.named;
 }
 
 static const struct site *site_of(const struct site_change *change) { return change->new ? change->new : change->old; }
 
-static struct hs_error *print_change(const struct options *options, const struct sides *sides,
-				     const struct site_change *change, bool is_estimate)
+static bool is_nothing(const struct value_kind *kind, const struct site_change *change)
 {
-	enum { BEFORE = 24, BEFORE_ERROR = 36 };
-	char before[NUMBER_SIZE], bytes[NUMBER_SIZE], error_text[NUMBER_SIZE], plus_minus[NUMBER_SIZE + 8] = "";
-	HS_CLEANUP_FREE char *text = NULL;
-	const unsigned width = console_width(options), taken = is_estimate ? BEFORE_ERROR : BEFORE;
-	struct hs_error *error =
-		site_row_text(named_of(sides, change), site_of(change), width ? width - taken : 0, &text);
-
-	if (error)
-		return error;
-	if (is_estimate)
-		snprintf(plus_minus, sizeof(plus_minus), " %s%-9s", "±", number_bytes(change->bytes_error, error_text));
-	console_print(options, "%11s%s %10s  %s%s\n", number_bytes_signed(change->change.live_bytes, bytes), plus_minus,
-		      number_bytes((uint64_t)change->after.live_bytes, before), change->is_significant ? "" : "? ",
-		      text);
-	return NULL;
+	return kind->is_allocated ? change->change.alloc_bytes == 0 && change->change.alloc_objects == 0
+				  : change->change.live_bytes == 0 && change->change.live_objects == 0;
 }
 
-static void print_facts(const struct options *options, const struct sides *sides, const struct diff_facts *facts)
+// How sure it is can be said of what is live alone.
+static bool is_unsure(const struct value_kind *kind, const struct site_change *change)
 {
-	char old[NUMBER_SIZE], new[NUMBER_SIZE], bytes[NUMBER_SIZE];
+	return !kind->is_allocated && !change->is_significant;
+}
 
-	console_print(
-		options, "Recorded live %s, before %s: %s\n", number_bytes((uint64_t)sides->new.total.live_bytes, new),
-		number_bytes((uint64_t)sides->old.total.live_bytes, old),
-		number_bytes_signed(number_subtract(sides->new.total.live_bytes, sides->old.total.live_bytes), bytes));
-	if (facts->of_two_attaches)
+static struct hs_error *print_change(const struct table *table, const struct value_kind *kind,
+				     const struct hs_diff_result *result, const struct site_change *change)
+{
+	const struct value_kind after = { &result->new, kind->is_allocated };
+	struct table_text text = site_row_text(named_of(result, change), site_of(change));
+	char bytes[NUMBER_SIZE + 1], number[NUMBER_SIZE], plus_minus[NUMBER_SIZE + 4], now[NUMBER_SIZE + 1];
+	const char *row[TABLE_COLUMNS_MAX] = { value_bytes(kind, &change->change, bytes) };
+	size_t count = 1;
+
+	snprintf(plus_minus, sizeof(plus_minus), "±%.28s", number_bytes(change->bytes_error, number));
+	if (value_has_error(kind))
+		row[count++] = plus_minus;
+	row[count++] = value_bytes(&after, &change->after, now);
+	text.mark = is_unsure(kind, change) ? "? " : "";
+	return table_row(table, row, 0, &text);
+}
+
+static void print_live(const struct options *options, const char *what, const struct profile_values *old,
+		       const struct profile_values *new, const char *why)
+{
+	char before[NUMBER_SIZE], after[NUMBER_SIZE], change[NUMBER_SIZE];
+
+	console_print(options, "%s %s, before %s: %s%s\n", what, number_bytes_of(new->live_bytes, false, after),
+		      number_bytes_of(old->live_bytes, false, before),
+		      number_bytes_signed(number_subtract(new->live_bytes, old->live_bytes), change), why);
+}
+
+static void print_facts(const struct options *options, const struct hs_diff_result *result)
+{
+	print_live(options, "Recorded live", &result->old.total, &result->new.total, "");
+	if (result->view.kept)
+		print_live(options, "  shown", &result->old_view.shown, &result->new_view.shown,
+			   " (--focus, --ignore)");
+	if (result->difference.facts.of_two_attaches)
 		console_print(
 			options,
 			"The two are of different attaches: what was allocated before an attach is not in its profile.\n");
 }
 
-static struct hs_error *print_changes(const struct options *options, const struct sides *sides,
-				      const struct site_changes *changes, const struct diff_facts *facts)
+static struct table change_table(const struct options *options, const struct value_kind *kind)
 {
-	const bool is_estimate = facts->old_is_estimate || facts->new_is_estimate;
-	struct hs_error *error = NULL;
-	size_t unsure = 0;
+	struct table table = { .options = options };
 
-	print_facts(options, sides, facts);
-	for (size_t i = 0; i < changes->count && i < options->limit && !error; i++) {
-		if (changes->items[i].change.live_bytes == 0)
+	table_column(&table, kind->is_allocated ? "allocated" : "", 11);
+	if (value_has_error(kind))
+		table_column(&table, "", -10);
+	table_column(&table, kind->is_allocated ? "in all" : "", 10);
+	return table;
+}
+
+static struct hs_error *print_changes(const struct options *options, const struct hs_diff_result *result,
+				      const struct site_changes *changes)
+{
+	const struct value_kind kind = value_kind_of(&result->difference.profile, options->view.order);
+	const struct table table = change_table(options, &kind);
+	struct hs_error *error = kind.is_allocated && changes->count > 0 ? table_head(&table, "site") : NULL;
+	size_t shown = 0, left_out = 0, unsure = 0;
+	char count[NUMBER_SIZE];
+
+	for (size_t i = 0; i < changes->count && !error; i++) {
+		const struct site_change *change = &changes->items[i];
+
+		if (is_nothing(&kind, change))
 			continue;
-		unsure += !changes->items[i].is_significant;
-		error = print_change(options, sides, &changes->items[i], is_estimate);
+		if (shown >= options->limit) {
+			left_out++;
+			continue;
+		}
+		shown++;
+		unsure += is_unsure(&kind, change);
+		error = print_change(&table, &kind, result, change);
 	}
-	if (!error && unsure)
+	if (!error && left_out > 0)
+		console_print(options, "%s more (--limit 0 for all)\n", number_grouped(left_out, count));
+	if (!error && unsure > 0)
 		console_print(options, "?: within two standard errors, and so perhaps chance\n");
 	return error;
 }
 
-static bool print_json(const struct options *options, const struct sides *sides, const struct site_changes *changes,
-		       const struct diff_facts *facts)
+static struct hs_error *make_changes(const struct options *options, const struct hs_diff_result *result,
+				     struct site_changes *ret)
 {
+	struct hs_error *error =
+		site_changes_make(&result->old_view.named, &result->old_view.sites, &result->new_view.named,
+				  &result->new_view.sites, MATCH_LINES, CHANGES_BY_SIZE, ret);
+
+	if (!error)
+		site_changes_sort(ret, &result->old_view.named, &result->new_view.named, options->view.order);
+	return error;
+}
+
+static bool is_by_sites(const struct options *options)
+{
+	return !view_is_tree(options) && view_words_unit(&options->view) == ROWS_SITE;
+}
+
+static struct hs_error *print_text(const struct options *options, const struct hs_diff_result *result)
+{
+	struct site_changes changes = { 0 };
+	char file[NUMBER_SIZE];
+	struct hs_error *error = is_by_sites(options) ? make_changes(options, result, &changes) : NULL;
+
+	if (error)
+		return error;
+	print_facts(options, result);
+	error = is_by_sites(options) ? print_changes(options, result, &changes)
+				     : view_rows_print(options, &result->view);
+	site_changes_deinit(&changes);
+	if (!error && options->output && strcmp(options->output, "-") != 0)
+		console_print(options, "%s: %s\n", options->output, number_bytes(result->file_bytes, file));
+	return error;
+}
+
+static void put_change(struct json *json, const struct hs_diff_result *result, const struct site_change *change)
+{
+	const struct site *site = site_of(change);
+	const struct named_profile *named = named_of(result, change);
+	const struct code_place *place = site->path_length ? place_of(named, site->path[0]) : NULL;
+
+	json_open(json, NULL, '{');
+	json_string(json, "function", place ? place->full_name : "[stack unknown]");
+	json_string(json, "file", place ? place->file : "");
+	json_number(json, "line", place ? (uint64_t)place->line : 0);
+	json_integer(json, "live_bytes", change->change.live_bytes);
+	json_integer(json, "live_objects", change->change.live_objects);
+	json_integer(json, "alloc_bytes", change->change.alloc_bytes);
+	json_integer(json, "alloc_objects", change->change.alloc_objects);
+	json_integer(json, "live_bytes_before", change->before.live_bytes);
+	json_integer(json, "live_bytes_after", change->after.live_bytes);
+	json_number(json, "live_bytes_error", change->bytes_error);
+	json_bool(json, "significant", change->is_significant);
+	json_open(json, "path", '[');
+	for (uint32_t i = 0; i < site->path_length; i++)
+		place_put_json(json, place_of(named, site->path[i]));
+	json_close(json, ']');
+	json_close(json, '}');
+}
+
+static struct hs_error *put_rows(struct json *json, const struct options *options, const struct hs_diff_result *result)
+{
+	struct site_changes changes;
+	struct hs_error *error;
+
+	if (!is_by_sites(options))
+		return view_put_json(json, options, &result->view);
+	error = make_changes(options, result, &changes);
+	if (error)
+		return error;
+	json_open(json, "changes", '[');
+	for (size_t i = 0; i < changes.count && (!options->has_limit || i < options->limit); i++)
+		put_change(json, result, &changes.items[i]);
+	json_close(json, ']');
+	site_changes_deinit(&changes);
+	return NULL;
+}
+
+static struct hs_error *print_json(const struct options *options, const struct hs_diff_result *result)
+{
+	const struct profile_values *old = &result->old.total, *new = &result->new.total;
+	struct hs_error *error;
 	struct json json;
 
 	json_begin(&json, stdout);
 	json_string(&json, "command", "diff");
 	json_string(&json, "old", options->paths[0]);
 	json_string(&json, "new", options->paths[1]);
-	json_bool(&json, "of_two_attaches", facts->of_two_attaches);
-	json_integer(&json, "live_bytes", number_subtract(sides->new.total.live_bytes, sides->old.total.live_bytes));
-	json_open(&json, "changes", '[');
-	for (size_t i = 0; i < changes->count; i++) {
-		const struct site_change *change = &changes->items[i];
-		const struct site *site = site_of(change);
-		const struct code_place *place =
-			site->path_length ? place_of(named_of(sides, change), site->path[0]) : NULL;
-
-		json_open(&json, NULL, '{');
-		json_string(&json, "function", place ? place->full_name : "[stack unknown]");
-		json_string(&json, "file", place ? place->file : "");
-		json_number(&json, "line", place ? (uint64_t)place->line : 0);
-		json_integer(&json, "live_bytes", change->change.live_bytes);
-		json_integer(&json, "live_objects", change->change.live_objects);
-		json_integer(&json, "live_bytes_before", change->before.live_bytes);
-		json_integer(&json, "live_bytes_after", change->after.live_bytes);
-		json_number(&json, "live_bytes_error", change->bytes_error);
-		json_bool(&json, "significant", change->is_significant);
-		json_close(&json, '}');
-	}
-	json_close(&json, ']');
-	return json_end(&json);
-}
-
-static struct hs_error *compare(const struct options *options, const struct sides *sides)
-{
-	const struct diff_facts facts = diff_facts_of(&sides->old, &sides->new);
-	struct site_changes changes;
-	struct hs_error *error =
-		site_changes_make(&sides->old_view.named, &sides->old_view.sites, &sides->new_view.named,
-				  &sides->new_view.sites, MATCH_LINES, CHANGES_BY_SIZE, &changes);
-
-	if (error)
-		return error;
-	if (!options->json)
-		error = print_changes(options, sides, &changes, &facts);
-	else if (!print_json(options, sides, &changes, &facts))
+	json_string(&json, "output", options->output ? options->output : "");
+	json_number(&json, "bytes", result->file_bytes);
+	json_bool(&json, "of_two_attaches", result->difference.facts.of_two_attaches);
+	json_bool(&json, "estimate", result->difference.profile.is_estimate);
+	json_integer(&json, "live_bytes", number_subtract(new->live_bytes, old->live_bytes));
+	json_integer(&json, "live_objects", number_subtract(new->live_objects, old->live_objects));
+	error = put_rows(&json, options, result);
+	if (!error)
+		error = stacks_put_json(&json, options, &result->view);
+	if (!json_end(&json) && !error)
 		error = hs_error_create(HS_ERROR_SYSTEM, "standard output cannot be written");
-	site_changes_deinit(&changes);
-	return error;
-}
-
-static struct hs_error *look(const struct options *options, const struct frame_rules *rules, struct sides *sides)
-{
-	struct hs_error *error = profile_view_make(&sides->old, rules, &sides->old_view);
-
-	if (error)
-		return error;
-	error = profile_view_make(&sides->new, rules, &sides->new_view);
-	if (!error) {
-		error = compare(options, sides);
-		profile_view_deinit(&sides->new_view);
-	}
-	profile_view_deinit(&sides->old_view);
 	return error;
 }
 
 enum exit_status command_diff(const struct options *options)
 {
-	struct frame_rules *rules = NULL;
-	struct sides sides = { 0 };
-	struct hs_error *error = hs_own_rules(options->own_rules, options->own_rule_count, &rules);
+	struct hs_diff_options diff = {
+		.old_path = options->paths[0],
+		.new_path = options->paths[1],
+		.output = options->output,
+	};
+	struct view_setting setting;
+	struct hs_diff_result result;
+	struct hs_error *error = view_check(options);
 
 	if (!error)
-		error = hs_read_profile(options->paths[0], &sides.old);
-	if (!error)
-		error = hs_read_profile(options->paths[1], &sides.new);
-	console_results_to_output();
-	if (!error)
-		error = look(options, rules, &sides);
-	heap_profile_deinit(&sides.old);
-	heap_profile_deinit(&sides.new);
-	frame_rules_destroy(rules);
+		error = view_setting_init(options, &setting);
+	if (error)
+		return console_fail(options, error);
+	if (!options->output || strcmp(options->output, "-") != 0)
+		console_results_to_output();
+	diff.view = setting.options;
+	error = hs_diff(&diff, &result);
+	if (!error) {
+		error = options->json ? print_json(options, &result) : print_text(options, &result);
+		hs_diff_result_deinit(&result);
+	}
+	view_setting_deinit(&setting);
 	return error ? console_fail(options, error) : EXIT_DONE;
 }

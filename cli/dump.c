@@ -6,10 +6,9 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/headline.h"
-#include "cli/site_json.h"
-#include "cli/site_rows.h"
+#include "cli/view_json.h"
+#include "cli/view_text.h"
 #include "lib/find_process.h"
-#include "lib/own_rules.h"
 
 #include <string.h>
 
@@ -40,13 +39,13 @@ static void print_output(const struct options *options, const struct hs_dump_res
 		      console_time(result->total_ns, total));
 }
 
-static struct hs_error *print_summary(const struct options *options, const struct hs_dump_result *result,
-				      const struct profile_view *view)
+static struct hs_error *print_summary(const struct options *options, const struct hs_dump_result *result)
 {
 	struct hs_error *error;
 
 	headline_print(options, &result->profile);
-	error = site_rows_print(options, &view->named, &view->sites, options->limit);
+	shown_print(options, &result->view);
+	error = view_rows_print(options, &result->view);
 	if (error)
 		return error;
 	truth_print(options, &result->profile);
@@ -67,14 +66,29 @@ static void put_memory(struct json *json, const struct profile_memory *memory)
 	json_close(json, '}');
 }
 
-static bool print_json(const struct options *options, const struct hs_dump_result *result,
-		       const struct profile_view *view)
+static void put_ledger(struct json *json, const struct heap_profile *profile)
+{
+	json_open(json, "ledger", '[');
+	for (size_t i = 0; i < profile->ledger_count; i++) {
+		json_open(json, NULL, '{');
+		json_string(json, "name", profile->ledger[i].name);
+		json_number(json, "value", profile->ledger[i].value);
+		json_string(json, "text", profile->ledger[i].text);
+		json_bool(json, "loss", profile->ledger[i].is_loss);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
+static struct hs_error *print_json(const struct options *options, const struct hs_dump_result *result)
 {
 	const struct heap_profile *profile = &result->profile;
+	const bool is_report = options->command == COMMAND_REPORT;
+	struct hs_error *error;
 	struct json json;
 
 	json_begin(&json, stdout);
-	json_string(&json, "command", "dump");
+	json_string(&json, "command", command_describe(options->command)->name);
 	json_number(&json, "pid", (uint64_t)profile->pid);
 	json_string(&json, "output", options->output ? options->output : "");
 	put_memory(&json, &profile->memory);
@@ -98,61 +112,55 @@ static bool print_json(const struct options *options, const struct hs_dump_resul
 	json_number(&json, "interval_most", (uint64_t)profile->interval_most);
 	json_number(&json, "live_objects_error", result->live_objects_error);
 	json_number(&json, "live_bytes_error", result->live_bytes_error);
-	sites_put_json(&json, view);
-	json_open(&json, "ledger", '[');
-	for (size_t i = 0; i < profile->ledger_count; i++) {
-		json_open(&json, NULL, '{');
-		json_string(&json, "name", profile->ledger[i].name);
-		json_number(&json, "value", profile->ledger[i].value);
-		json_string(&json, "text", profile->ledger[i].text);
-		json_bool(&json, "loss", profile->ledger[i].is_loss);
-		json_close(&json, '}');
-	}
-	json_close(&json, ']');
-	return json_end(&json);
+	error = view_put_json(&json, options, &result->view);
+	if (!error && is_report)
+		error = stacks_put_json(&json, options, &result->view);
+	put_ledger(&json, profile);
+	if (!json_end(&json) && !error)
+		error = hs_error_create(HS_ERROR_SYSTEM, "standard output cannot be written");
+	return error;
 }
 
-static struct hs_error *show(const struct options *options, const struct frame_rules *rules,
-			     const struct hs_dump_result *result)
+static struct hs_error *show(const struct options *options, const struct hs_dump_result *result)
 {
-	struct profile_view view;
-	struct hs_error *error = profile_view_make(&result->profile, rules, &view);
+	struct hs_error *error = print_summary(options, result);
+
+	return !error && options->json ? print_json(options, result) : error;
+}
+
+static enum exit_status dump_process(const struct options *options, const struct view_options *view)
+{
+	const struct hs_dump_options dump = {
+		.output = options->output,
+		.view = *view,
+		.errors = options->errors,
+		.stop = options->stop,
+	};
+	HS_CLEANUP_PROCESS struct process process = PROCESS_CLOSED;
+	struct hs_dump_result result;
+	struct hs_error *error = hs_find_process(options->pid_text, &process);
 
 	if (error)
-		return error;
-	error = print_summary(options, result, &view);
-	if (!error && options->json && !print_json(options, result, &view))
-		error = hs_error_create(HS_ERROR_SYSTEM, "standard output cannot be written");
-	profile_view_deinit(&view);
-	return error;
+		return console_fail(options, error);
+	error = hs_dump(&process, &dump, &result);
+	if (error)
+		return fail_and_look(options, &process, error);
+	error = show(options, &result);
+	hs_dump_result_deinit(&result);
+	return error ? console_fail(options, error) : EXIT_DONE;
 }
 
 enum exit_status command_dump(const struct options *options)
 {
-	struct hs_dump_options dump = {
-		.output = options->output,
-		.errors = options->errors,
-		.stop = options->stop,
-	};
-	struct frame_rules *rules = NULL;
-	struct hs_dump_result result;
-	HS_CLEANUP_PROCESS struct process process = PROCESS_CLOSED;
-	struct hs_error *error = hs_own_rules(options->own_rules, options->own_rule_count, &rules);
+	struct view_setting setting;
+	struct hs_error *error = view_check(options);
+	enum exit_status status;
 
 	if (!error)
-		error = hs_find_process(options->pid_text, &process);
-	if (error) {
-		frame_rules_destroy(rules);
+		error = view_setting_init(options, &setting);
+	if (error)
 		return console_fail(options, error);
-	}
-	dump.rules = rules;
-	error = hs_dump(&process, &dump, &result);
-	if (error) {
-		frame_rules_destroy(rules);
-		return fail_and_look(options, &process, error);
-	}
-	error = show(options, rules, &result);
-	hs_dump_result_deinit(&result);
-	frame_rules_destroy(rules);
-	return error ? console_fail(options, error) : EXIT_DONE;
+	status = dump_process(options, &setting.options);
+	view_setting_deinit(&setting);
+	return status;
 }

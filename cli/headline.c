@@ -24,14 +24,18 @@ static void print_origin(const struct options *options, const struct heap_profil
 	const char *slash = profile->program ? strrchr(profile->program, '/') : NULL;
 	const char *program = slash ? slash + 1 : profile->program;
 	const time_t seconds = (time_t)(profile->time_ns / 1000000000);
-	char date[40] = "", pid[32] = "";
+	char date[60] = "", pid[32] = "";
 	struct tm utc;
 
 	if (profile->time_ns && gmtime_r(&seconds, &utc))
-		strftime(date, sizeof(date), ", taken %Y-%m-%dT%H:%M:%SZ", &utc);
+		strftime(date, sizeof(date),
+			 profile->is_difference ? ", the later one taken %Y-%m-%dT%H:%M:%SZ"
+						: ", taken %Y-%m-%dT%H:%M:%SZ",
+			 &utc);
 	if (profile->pid)
 		snprintf(pid, sizeof(pid), " (PID %" PRId32 ")", profile->pid);
-	console_print(options, "Profile of %s%s%s\n", program && *program ? program : "an unknown program", pid, date);
+	console_print(options, "%s of %s%s%s\n", profile->is_difference ? "Difference of two profiles" : "Profile",
+		      program && *program ? program : "an unknown program", pid, date);
 }
 
 static void print_recorded(const struct options *options, const struct heap_profile *profile)
@@ -39,12 +43,16 @@ static void print_recorded(const struct options *options, const struct heap_prof
 	const struct profile_values *total = &profile->total;
 	char live[NUMBER_SIZE], count[NUMBER_SIZE], duration[NUMBER_SIZE], since[80] = "";
 
-	if (profile->duration_ns > 0)
+	if (profile->duration_ns > 0 && profile->is_difference)
+		snprintf(since, sizeof(since), ", within %s",
+			 number_duration((uint64_t)profile->duration_ns, duration));
+	else if (profile->duration_ns > 0)
 		snprintf(since, sizeof(since), ", allocated since attach (%s %s)",
 			 number_duration((uint64_t)profile->duration_ns, duration),
 			 profile->memory.is_known ? "ago" : "before");
-	console_print(options, "  recorded live %10s  in %s %s%s\n", number_bytes((uint64_t)total->live_bytes, live),
-		      number_grouped((uint64_t)total->live_objects, count),
+	console_print(options, "  recorded live %10s  in %s %s%s\n",
+		      number_bytes_of(total->live_bytes, profile->is_difference, live),
+		      number_grouped_of(total->live_objects, profile->is_difference, count),
 		      total->live_objects == 1 ? "block" : "blocks", since);
 }
 
@@ -80,6 +88,11 @@ static void print_estimates(const struct options *options, const struct heap_pro
 	const struct profile_values *total = &profile->total;
 	char error[NUMBER_SIZE], interval[NUMBER_SIZE], records[NUMBER_SIZE], now[80];
 
+	if (profile->is_difference) {
+		console_print(options, "Estimates (±%s of all live bytes, as if the two were independent).\n",
+			      number_bytes(profile_bytes_error(profile, total->live_bytes_variance), error));
+		return;
+	}
 	if (profile->is_stopped)
 		snprintf(now, sizeof(now), "nothing new is recorded now");
 	else if (profile->period > 1)

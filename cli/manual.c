@@ -136,11 +136,11 @@ static void put_operands(FILE *page, const char *operands)
 		return;
 	}
 	while (*operands && *operands != '[') {
-		const int length = (int)strcspn(operands, " ");
+		const int length = (int)strcspn(operands, " |");
 
-		fprintf(page, ".Ar %.*s\n", length, operands);
+		fprintf(page, ".Ar %.*s%s\n", length, operands, operands[length] == '|' ? " |" : "");
 		operands += length;
-		operands += *operands == ' ';
+		operands += *operands == ' ' || *operands == '|';
 	}
 	if (*operands)
 		fputs(".Op Fl o Ar FILE\n", page);

@@ -21,7 +21,7 @@ enum command {
 struct command_description {
 	enum command command;
 	const char *name;
-	const char *operands; // as in the usage: "PID", "[PID]", "PID [-o FILE]", "FILE", "OLD NEW"
+	const char *operands; // as in the usage: "PID", "[PID]", "PID [-o FILE]", "FILE|PID", "OLD NEW"
 	const char *summary;  // what it does, in a line
 	const char *brief;    // the same in fewer words, for completions; without quotes, brackets and colons
 	const char *text;     // paragraphs for --help, separated by a newline each
@@ -51,10 +51,19 @@ enum option_id {
 	OPTION_LIMIT,
 	OPTION_OWN,
 	OPTION_LIBRARY,
+	OPTION_BY,
+	OPTION_CUMULATIVE,
+	OPTION_TREE,
+	OPTION_BOTTOM_UP,
+	OPTION_ALL_FRAMES,
+	OPTION_FOCUS,
+	OPTION_IGNORE,
+	OPTION_SORT,
 };
 
 #define FOR(command) (1u << COMMAND_##command)
 #define FOR_ALL      (~0u)
+#define FOR_VIEWS    (FOR(DUMP) | FOR(REPORT) | FOR(DIFF)) // those that show a profile
 
 // Limits as users write them. options.c has the numbers, and asserts that they agree.
 #define LIMIT_DEPTH        "256"

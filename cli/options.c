@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPTIONS_MAX = 32, NAME_SIZE = 32, ROWS_DEFAULT = 10 }; // LIMIT_ROWS
+enum { OPTIONS_MAX = 64, NAME_SIZE = 32, ROWS_DEFAULT = 10 }; // LIMIT_ROWS
 
 // What the texts of the option table say.
 _Static_assert(HS_DEPTH_MAX == 256 && HS_DEPTH_DEFAULT == 256, "LIMIT_DEPTH, the most and the default");
@@ -21,8 +21,7 @@ _Static_assert(HS_REGION_MEMORY_MIN == 1024 * 1024 && HS_REGION_MEMORY_MAX == 12
 	       "LIMIT_MEMORY_*");
 _Static_assert(HS_INTERVAL_MAX == 2u << 30, "LIMIT_INTERVAL, and the smallest rate of --samples-per-word");
 
-// `format` has one %s for `what`, which who runs the tool may have from somebody else.
-static bool usage_error(const struct options *options, const char *format, const char *what)
+bool options_refuse(const struct options *options, const char *format, const char *what)
 {
 	const struct command_description *description = command_describe(options->command);
 	char *printable = hs_printable(what), *message = NULL;
@@ -113,7 +112,7 @@ static bool take_command(struct options *options, const char *name)
 		return true;
 	if (similar)
 		snprintf(format, sizeof(format), "unknown command '%%s'; did you mean '%s'?", similar);
-	return usage_error(options, format, name);
+	return options_refuse(options, format, name);
 }
 
 static bool take_allocator(struct options *options, const char *text)
@@ -121,13 +120,13 @@ static bool take_allocator(struct options *options, const char *text)
 	struct hs_error *error;
 
 	if (options->allocator_count == HS_USER_ALLOCATORS_MAX)
-		return usage_error(options, "%s", "too many --allocator");
+		return options_refuse(options, "%s", "too many --allocator");
 	error = hs_user_allocator_check(text);
 	if (!error) {
 		options->allocators[options->allocator_count++] = text;
 		return true;
 	}
-	usage_error(options, "%s", error->message);
+	options_refuse(options, "%s", error->message);
 	hs_error_destroy(error);
 	return false;
 }
@@ -135,7 +134,7 @@ static bool take_allocator(struct options *options, const char *text)
 static bool set_sampling(struct options *options, struct hs_sampling sampling)
 {
 	if (options->has_sampling)
-		return usage_error(
+		return options_refuse(
 			options, "%s",
 			"only one of --sample, --samples-per-word, --exact and --budget can be given, and once");
 	options->has_sampling = true;
@@ -148,7 +147,7 @@ static bool take_depth(struct options *options, const char *text)
 	uint64_t number;
 
 	if (!parse_size(text, &number) || number < 1 || number > HS_DEPTH_MAX)
-		return usage_error(options, "--depth expects a number from 1 to " LIMIT_DEPTH ", got '%s'", text);
+		return options_refuse(options, "--depth expects a number from 1 to " LIMIT_DEPTH ", got '%s'", text);
 	options->depth = (uint32_t)number;
 	return true;
 }
@@ -158,10 +157,10 @@ static bool take_max_memory(struct options *options, const char *text)
 	uint64_t number;
 
 	if (!parse_size(text, &number) || number < HS_REGION_MEMORY_MIN || number > HS_REGION_MEMORY_MAX)
-		return usage_error(options,
-				   "--max-memory expects a size from " LIMIT_MEMORY_LEAST " to " LIMIT_MEMORY_MOST
-				   ", got '%s'",
-				   text);
+		return options_refuse(options,
+				      "--max-memory expects a size from " LIMIT_MEMORY_LEAST " to " LIMIT_MEMORY_MOST
+				      ", got '%s'",
+				      text);
 	options->max_memory = number;
 	return true;
 }
@@ -171,10 +170,10 @@ static bool take_sample(struct options *options, const char *text)
 	uint64_t number;
 
 	if (!parse_size(text, &number) || number < 1 || number > HS_INTERVAL_MAX)
-		return usage_error(options,
-				   "--sample expects a mean interval from 1 (every allocation) to " LIMIT_INTERVAL
-				   " bytes, got '%s'",
-				   text);
+		return options_refuse(options,
+				      "--sample expects a mean interval from 1 (every allocation) to " LIMIT_INTERVAL
+				      " bytes, got '%s'",
+				      text);
 	return set_sampling(options,
 			    (struct hs_sampling){ .mode = number > 1 ? HS_SAMPLING_INTERVAL : HS_SAMPLING_EXACT,
 						  .interval = (uint32_t)number });
@@ -185,7 +184,7 @@ static bool take_samples_per_word(struct options *options, const char *text)
 	uint32_t interval;
 
 	if (!parse_rate(text, &interval))
-		return usage_error(options, "--samples-per-word expects a number from 3.8e-9 to 4, got '%s'", text);
+		return options_refuse(options, "--samples-per-word expects a number from 3.8e-9 to 4, got '%s'", text);
 	return set_sampling(options, (struct hs_sampling){ .mode = HS_SAMPLING_WORDS, .interval = interval });
 }
 
@@ -194,7 +193,7 @@ static bool take_budget(struct options *options, const char *text)
 	uint32_t budget;
 
 	if (!parse_percent(text, &budget))
-		return usage_error(options, "--budget expects a percentage above 0 and up to 100, got '%s'", text);
+		return options_refuse(options, "--budget expects a percentage above 0 and up to 100, got '%s'", text);
 	return set_sampling(options, (struct hs_sampling){ .mode = HS_SAMPLING_BUDGET, .budget = budget });
 }
 
@@ -215,15 +214,16 @@ static bool take_limit(struct options *options, const char *text)
 	uint64_t number;
 
 	if (!parse_size(text, &number))
-		return usage_error(options, "--limit expects a number, got '%s'", text);
+		return options_refuse(options, "--limit expects a number, got '%s'", text);
 	options->limit = number ? (size_t)number : SIZE_MAX;
+	options->has_limit = true;
 	return true;
 }
 
 static bool take_own_rule(struct options *options, enum frame_rule_kind kind, const char *text)
 {
 	if (options->own_rule_count == HS_OWN_RULES_MAX)
-		return usage_error(options, "%s", "too many --own and --library");
+		return options_refuse(options, "%s", "too many --own and --library");
 	options->own_rules[options->own_rule_count++] = (struct hs_own_rule){ kind, text };
 	return true;
 }
@@ -261,6 +261,14 @@ static bool *flag_of(struct options *options, enum option_id id)
 		return &options->ledger;
 	case OPTION_WIDE:
 		return &options->wide;
+	case OPTION_CUMULATIVE:
+		return &options->view.cumulative;
+	case OPTION_TREE:
+		return &options->view.tree;
+	case OPTION_BOTTOM_UP:
+		return &options->view.bottom_up;
+	case OPTION_ALL_FRAMES:
+		return &options->view.all_frames;
 	default:
 		return NULL;
 	}
@@ -281,6 +289,10 @@ static const struct {
 	{ OPTION_LIMIT, take_limit },
 	{ OPTION_OWN, take_own },
 	{ OPTION_LIBRARY, take_library },
+	{ OPTION_BY, view_words_take_by },
+	{ OPTION_SORT, view_words_take_sort },
+	{ OPTION_FOCUS, view_words_take_focus },
+	{ OPTION_IGNORE, view_words_take_ignore },
 };
 
 static bool take_option(struct options *options, enum option_id id, const char *text)
@@ -294,7 +306,7 @@ static bool take_option(struct options *options, enum option_id id, const char *
 	for (size_t i = 0; i < sizeof(takers) / sizeof(takers[0]); i++)
 		if (takers[i].id == id)
 			return takers[i].take(options, text);
-	return usage_error(options, "%s", "an option of the table that nobody takes");
+	return options_refuse(options, "%s", "an option of the table that nobody takes");
 }
 
 // "check", "attach and set", "a, b and c": those that know an option.
@@ -316,7 +328,7 @@ static void name_commands(const struct option_description *option, char *text, s
 	}
 }
 
-static bool check_given(const struct options *options, uint32_t given)
+static bool check_given(const struct options *options, uint64_t given)
 {
 	char names[100], text[200];
 
@@ -330,7 +342,7 @@ static bool check_given(const struct options *options, uint32_t given)
 			snprintf(text, sizeof(text), "-%c is only valid with %s", (int)option->id, names);
 		else
 			snprintf(text, sizeof(text), "--%s is only valid with %s", option->name, names);
-		return usage_error(options, "%s", text);
+		return options_refuse(options, "%s", text);
 	}
 	return true;
 }
@@ -339,41 +351,47 @@ static bool check_given(const struct options *options, uint32_t given)
 static bool check_settings(const struct options *options)
 {
 	if (options->has_sampling + options->stop_recording + options->start_recording > 1)
-		return usage_error(options, "%s",
-				   "--stop-recording, --start-recording and new settings exclude each other");
+		return options_refuse(options, "%s",
+				      "--stop-recording, --start-recording and new settings exclude each other");
 	if (options->command == COMMAND_SET && !options->has_sampling && !options->stop_recording &&
 	    !options->start_recording && !options->depth)
-		return usage_error(options, "%s",
-				   "what is to be set is missing (--exact, --sample, --samples-per-word, --budget, "
-				   "--stop-recording, --start-recording, --depth)");
+		return options_refuse(options, "%s",
+				      "what is to be set is missing (--exact, --sample, --samples-per-word, --budget, "
+				      "--stop-recording, --start-recording, --depth)");
 	if (options->output && strcmp(options->output, "-") == 0 && options->json)
-		return usage_error(options, "%s", "-o - and --json both want standard output");
+		return options_refuse(options, "%s", "-o - and --json both want standard output");
 	if (options->output && !*options->output)
-		return usage_error(options, "%s", "the output file's name is empty");
-	return true;
+		return options_refuse(options, "%s", "the output file's name is empty");
+	return view_words_check(options);
 }
 
-static bool check_operands(struct options *options, uint32_t given, int count, char **operands)
+// What is nothing but digits is a process; a file of such a name is ./123.
+static bool is_number(const char *text) { return *text && text[strspn(text, "0123456789")] == 0; }
+
+static bool check_operands(struct options *options, uint64_t given, int count, char **operands)
 {
 	const int wanted = options->command == COMMAND_DIFF ? 2 : 1;
 
 	if (options->help || options->version)
 		return true;
 	if (options->command == COMMAND_NONE)
-		return usage_error(options, "%s", "a command is missing");
+		return options_refuse(options, "%s", "a command is missing");
 	if (!check_given(options, given))
 		return false;
 	if (count > wanted)
-		return usage_error(options, "too many arguments: %s", operands[wanted]);
-	if (options->command == COMMAND_REPORT || options->command == COMMAND_DIFF) {
+		return options_refuse(options, "too many arguments: %s", operands[wanted]);
+	if (options->command == COMMAND_REPORT && count == 1 && is_number(operands[0])) {
+		options->pid_text = operands[0];
+	} else if (options->command == COMMAND_REPORT || options->command == COMMAND_DIFF) {
 		if (count < wanted)
-			return usage_error(options, "%s", wanted == 2 ? "two files are needed" : "the file is missing");
+			return options_refuse(options, "%s",
+					      wanted == 2 ? "two files are needed" : "the file or PID is missing");
 		for (; options->path_count < (size_t)count; options->path_count++)
 			options->paths[options->path_count] = operands[options->path_count];
 	} else if (count == 1)
 		options->pid_text = operands[0];
 	else if (options->command != COMMAND_STATUS)
-		return usage_error(options, "%s", "the PID is missing");
+		return options_refuse(options, "%s", "the PID is missing");
 	return check_settings(options);
 }
 
@@ -399,14 +417,14 @@ static void make_getopt_tables(struct option long_options[OPTIONS_MAX + 1], char
 static bool option_error(const struct options *options, int option, char **argv)
 {
 	if (option == ':')
-		return usage_error(options, "%s needs a value", argv[optind - 1]);
+		return options_refuse(options, "%s needs a value", argv[optind - 1]);
 	// An unknown letter; getopt may not be past its word yet. A known one stands for --quiet=value.
 	if (optopt > 0 && optopt < 128 && !option_describe(optopt))
-		return usage_error(options, "unknown option: %s", (const char[]){ '-', (char)optopt, '\0' });
-	return usage_error(options, "unknown option: %s", argv[optind - 1]);
+		return options_refuse(options, "unknown option: %s", (const char[]){ '-', (char)optopt, '\0' });
+	return options_refuse(options, "unknown option: %s", argv[optind - 1]);
 }
 
-static bool parse_options(int argc, char **argv, struct options *options, uint32_t *given_ret)
+static bool parse_options(int argc, char **argv, struct options *options, uint64_t *given_ret)
 {
 	struct option long_options[OPTIONS_MAX + 1];
 	char short_options[2 * OPTIONS_MAX + 2];
@@ -419,7 +437,7 @@ static bool parse_options(int argc, char **argv, struct options *options, uint32
 
 		if (option == ':' || !description)
 			return option_error(options, option, argv);
-		*given_ret |= UINT32_C(1) << (description - option_table);
+		*given_ret |= UINT64_C(1) << (description - option_table);
 		if (!take_option(options, description->id, optarg))
 			return false;
 	}
@@ -438,7 +456,7 @@ static bool has_json(int argc, char **argv)
 
 bool options_parse(int argc, char **argv, struct options *ret)
 {
-	uint32_t given;
+	uint64_t given;
 
 	*ret = (struct options){ .sampling = { .mode = HS_SAMPLING_BUDGET, .budget = HS_SAMPLING_BUDGET_DEFAULT },
 				 .limit = ROWS_DEFAULT,

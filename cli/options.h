@@ -4,6 +4,7 @@
 #define HEAPSNAP_CLI_OPTIONS_H
 
 #include "cli/option_table.h"
+#include "cli/view_words.h"
 #include "lib/own_rules.h"
 #include "lib/sampling.h"
 #include "lib/user_allocators.h"
@@ -16,12 +17,14 @@ enum exit_status { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2 };
 
 struct options {
 	enum command command;
-	const char *pid_text;                           // NULL = none given
-	const char *output;                             // dump: -o
+	const char *pid_text;                           // NULL = none given; report: of a process, not of a file
+	const char *output;                             // dump, diff: -o
 	const char *paths[2];                           // report, diff: the files
 	size_t path_count;                              //
 	bool ledger, wide;                              // dump, report, diff
 	size_t limit;                                   // rows; dump, report, diff
+	bool has_limit;                                 // it was given
+	struct view_words view;                         // --by and the like; dump, report, diff
 	struct hs_own_rule own_rules[HS_OWN_RULES_MAX]; // --own, --library
 	size_t own_rule_count;                          //
 	bool errors;                                    // dump: --errors
@@ -40,5 +43,9 @@ struct options {
 
 // Returns false after saying on standard error what is wrong; with --json on standard output too.
 bool options_parse(int argc, char **argv, struct options *ret);
+
+// What is wrong with the line, on standard error, with --json on standard output too; returns false. `format` has one
+// %s for `what`, which who runs the tool may have from somebody else.
+bool options_refuse(const struct options *options, const char *format, const char *what);
 
 #endif

@@ -3,14 +3,14 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/headline.h"
-#include "cli/site_json.h"
-#include "cli/site_rows.h"
-#include "lib/own_rules.h"
+#include "cli/view_json.h"
+#include "cli/view_text.h"
 #include "lib/read_profile.h"
 
-static bool print_json(const struct options *options, const struct profile_view *view)
+static struct hs_error *print_json(const struct options *options, const struct profile_view *view)
 {
 	const struct heap_profile *profile = view->named.profile;
+	struct hs_error *error;
 	struct json json;
 
 	json_begin(&json, stdout);
@@ -18,48 +18,65 @@ static bool print_json(const struct options *options, const struct profile_view 
 	json_string(&json, "file", options->paths[0]);
 	json_number(&json, "pid", (uint64_t)profile->pid);
 	json_bool(&json, "estimate", profile->is_estimate);
-	json_number(&json, "live_objects", (uint64_t)profile->total.live_objects);
-	json_number(&json, "live_bytes", (uint64_t)profile->total.live_bytes);
-	json_number(&json, "alloc_objects", (uint64_t)profile->total.alloc_objects);
-	json_number(&json, "alloc_bytes", (uint64_t)profile->total.alloc_bytes);
-	sites_put_json(&json, view);
-	return json_end(&json);
+	json_bool(&json, "difference", profile->is_difference);
+	json_integer(&json, "live_objects", profile->total.live_objects);
+	json_integer(&json, "live_bytes", profile->total.live_bytes);
+	json_integer(&json, "alloc_objects", profile->total.alloc_objects);
+	json_integer(&json, "alloc_bytes", profile->total.alloc_bytes);
+	error = view_put_json(&json, options, view);
+	if (!error)
+		error = stacks_put_json(&json, options, view);
+	if (!json_end(&json) && !error)
+		error = hs_error_create(HS_ERROR_SYSTEM, "standard output cannot be written");
+	return error;
+}
+
+static struct hs_error *print_text(const struct options *options, const struct profile_view *view)
+{
+	struct hs_error *error;
+
+	headline_print(options, view->named.profile);
+	shown_print(options, view);
+	error = view_rows_print(options, view);
+	if (!error)
+		truth_print(options, view->named.profile);
+	return error;
 }
 
 static struct hs_error *show(const struct options *options, const struct heap_profile *profile,
-			     const struct frame_rules *rules)
+			     const struct view_options *view_options)
 {
 	struct profile_view view;
-	struct hs_error *error = profile_view_make(profile, rules, &view);
+	struct hs_error *error = profile_view_make_of(profile, view_options, &view);
 
 	if (error)
 		return error;
-	if (options->json) {
-		if (!print_json(options, &view))
-			error = hs_error_create(HS_ERROR_SYSTEM, "standard output cannot be written");
-	} else {
-		headline_print(options, profile);
-		error = site_rows_print(options, &view.named, &view.sites, options->limit);
-		if (!error)
-			truth_print(options, profile);
-	}
+	error = options->json ? print_json(options, &view) : print_text(options, &view);
 	profile_view_deinit(&view);
 	return error;
 }
 
+static enum exit_status report_file(const struct options *options)
+{
+	struct view_setting setting;
+	struct heap_profile profile = { 0 };
+	struct hs_error *error = view_setting_init(options, &setting);
+
+	if (error)
+		return console_fail(options, error);
+	error = hs_read_profile(options->paths[0], &profile);
+	if (!error)
+		error = view_check(options);
+	if (!error)
+		error = show(options, &profile, &setting.options);
+	heap_profile_deinit(&profile);
+	view_setting_deinit(&setting);
+	return error ? console_fail(options, error) : EXIT_DONE;
+}
+
 enum exit_status command_report(const struct options *options)
 {
-	struct frame_rules *rules = NULL;
-	struct heap_profile profile;
-	struct hs_error *error = hs_own_rules(options->own_rules, options->own_rule_count, &rules);
-
-	if (!error)
-		error = hs_read_profile(options->paths[0], &profile);
-	if (!error) {
-		console_results_to_output();
-		error = show(options, &profile, rules);
-		heap_profile_deinit(&profile);
-	}
-	frame_rules_destroy(rules);
-	return error ? console_fail(options, error) : EXIT_DONE;
+	console_results_to_output();
+	// Of a process, as of a dump that writes no file.
+	return options->pid_text ? command_dump(options) : report_file(options);
 }

@@ -5,12 +5,13 @@
 
 enum { CALLERS_KEPT = 3 };
 
-static void put_place(struct json *json, const struct code_place *place)
+void place_put_json(struct json *json, const struct code_place *place)
 {
 	json_open(json, NULL, '{');
 	json_string(json, "function", place->full_name);
 	json_string(json, "file", place->file);
 	json_number(json, "line", (uint64_t)place->line);
+	json_string(json, "module", place->module);
 	json_close(json, '}');
 }
 
@@ -24,12 +25,12 @@ static uint64_t objects_error(const struct heap_profile *profile, const struct p
 				     is_live ? values->live_bytes : values->alloc_bytes);
 }
 
-static void put_values(struct json *json, const struct heap_profile *profile, const struct profile_values *values)
+void values_put_json(struct json *json, const struct heap_profile *profile, const struct profile_values *values)
 {
-	json_number(json, "live_objects", (uint64_t)values->live_objects);
-	json_number(json, "live_bytes", (uint64_t)values->live_bytes);
-	json_number(json, "alloc_objects", (uint64_t)values->alloc_objects);
-	json_number(json, "alloc_bytes", (uint64_t)values->alloc_bytes);
+	json_integer(json, "live_objects", values->live_objects);
+	json_integer(json, "live_bytes", values->live_bytes);
+	json_integer(json, "alloc_objects", values->alloc_objects);
+	json_integer(json, "alloc_bytes", values->alloc_bytes);
 	json_number(json, "samples", values->live_records);
 	json_number(json, "live_objects_error", objects_error(profile, values));
 	json_number(json, "live_bytes_error", profile_bytes_error(profile, values->live_bytes_variance));
@@ -46,7 +47,7 @@ static void put_stack(struct json *json, const struct named_profile *named, cons
 	if (places)
 		named_stack(named, sample, places, count);
 	for (size_t i = 0; places && i < count; i++)
-		put_place(json, place_of(named, places[i]));
+		place_put_json(json, place_of(named, places[i]));
 	json_close(json, ']');
 }
 
@@ -64,20 +65,20 @@ static void put_site(struct json *json, const struct named_profile *named, const
 	json_bool(json, "own", site->is_own);
 	json_string(json, "via", site->via);
 	json_string(json, "callers", error ? "" : callers);
-	put_values(json, named->profile, &site->values);
+	values_put_json(json, named->profile, &site->values);
 	json_open(json, "path", '[');
 	for (uint32_t i = 0; i < site->path_length; i++)
-		put_place(json, place_of(named, site->path[i]));
+		place_put_json(json, place_of(named, site->path[i]));
 	json_close(json, ']');
 	put_stack(json, named, site);
 	json_close(json, '}');
 	hs_error_destroy(error);
 }
 
-void sites_put_json(struct json *json, const struct profile_view *view)
+void sites_put_json(struct json *json, const struct profile_view *view, size_t limit)
 {
 	json_open(json, "sites", '[');
-	for (size_t i = 0; i < view->sites.count; i++)
+	for (size_t i = 0; i < view->sites.count && (!limit || i < limit); i++)
 		put_site(json, &view->named, &view->sites.items[i]);
 	json_close(json, ']');
 }

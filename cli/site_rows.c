@@ -3,76 +3,28 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "base/printable.h"
 #include "cli/console.h"
+#include "cli/value_cells.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 enum {
 	PATH_INDENT = 8,
-	NAME_LEAST = 12, // columns of a name that are shown however narrow the room
-	PATH_MOST = 64   // callers; a recursion can have more
+	PATH_MOST = 64 // callers; a recursion can have more
 };
 
-// Columns, where each character takes one. A byte that is no character is shown as \xff.
-static size_t columns(const char *text)
+struct table_text site_row_text(const struct named_profile *named, const struct site *site)
 {
-	size_t count = 0, left = strlen(text);
-
-	while (left) {
-		uint32_t character;
-		size_t length = hs_utf8_next(text, left, &character);
-
-		count += length ? 1 : 4;
-		text += length ? length : 1;
-		left -= length ? length : 1;
-	}
-	return count;
-}
-
-// The end of a text that fits into `room` columns.
-static const char *end_of(const char *text, size_t room)
-{
-	while (columns(text) > room) {
-		do
-			text++;
-		while ((*text & 0xc0) == 0x80); // not within a character
-	}
-	return text;
-}
-
-// "  leak.cpp:18"; "" = unknown.
-static struct hs_error *source_text(const struct code_place *place, bool whole, char **ret)
-{
-	const char *slash = strrchr(place->file, '/'), *file = slash && !whole ? slash + 1 : place->file;
-
-	if (!*file)
-		return hs_format(ret, "%s", "");
-	return place->line > 0 ? hs_format(ret, "  %s:%" PRId64, file, place->line) : hs_format(ret, "  %s", file);
-}
-
-struct hs_error *site_row_text(const struct named_profile *named, const struct site *site, unsigned room, char **ret)
-{
-	HS_CLEANUP_FREE char *source = NULL, *via = NULL;
 	const struct code_place *place = site->path_length ? place_of(named, site->path[0]) : NULL;
-	const char *name = !place ? "[stack unknown]" : room ? place->name : place->full_name;
-	struct hs_error *error = place ? source_text(place, !room, &source) : hs_format(&source, "%s", "");
 
-	if (!error)
-		error = *site->via ? hs_format(&via, "   via %s", site->via) : hs_format(&via, "%s", "");
-	if (error)
-		return error;
-	if (!room || columns(name) + columns(source) + columns(via) <= room)
-		return hs_format(ret, "%s%s%s", name, source, via);
-	if (columns(name) + columns(source) <= room)
-		return hs_format(ret, "%s%s", name, source);
-
-	size_t left = columns(source) + NAME_LEAST < room ? room - columns(source) : NAME_LEAST;
-
-	if (columns(name) <= left)
-		return hs_format(ret, "%s%s", name, source);
-	return hs_format(ret, "…%s%s", end_of(name, left - 1), source);
+	return (struct table_text){
+		.name = place ? place->name : "[stack unknown]",
+		.full_name = place ? place->full_name : "",
+		.file = place ? place->file : "",
+		.line = place ? place->line : 0,
+		.via = site->via,
+		.mark = "",
+	};
 }
 
 // The callers, as many as fit into one line; what does not is "...".
@@ -88,45 +40,90 @@ static struct hs_error *path_row_text(const struct named_profile *named, const s
 
 		if (error)
 			return error;
-		if (!room || count <= 1 || columns(path) + columns(end) <= room)
+		if (!room || count <= 1 || table_width(path) + table_width(end) <= room)
 			return hs_format(ret, "%s%s", path, end);
 	}
 }
 
-static struct hs_error *print_site(const struct options *options, const struct named_profile *named,
-				   const struct site *site)
+static const char *block_word(const struct value_kind *kind, const struct profile_values *values)
 {
-	char bytes[NUMBER_SIZE], error_text[NUMBER_SIZE], plus_minus[NUMBER_SIZE + 8] = "", blocks[NUMBER_SIZE];
-	HS_CLEANUP_FREE char *text = NULL, *path = NULL;
-	const struct profile_values *values = &site->values;
-	const unsigned width = console_width(options), before = named->profile->is_estimate ? 37 : 27;
-	struct hs_error *error = site_row_text(named, site, width ? width - before : 0, &text);
+	return (kind->is_allocated ? values->alloc_objects : values->live_objects) == 1 ? "block" : "blocks";
+}
 
+static struct table site_table(const struct options *options, const struct value_kind *kind)
+{
+	struct table table = { .options = options };
+
+	table_column(&table, kind->is_allocated ? "allocated" : "", 10);
+	if (value_has_error(kind))
+		table_column(&table, "", -9);
+	table_column(&table, "", 6);
+	table_column(&table, "", -6);
+	return table;
+}
+
+static struct hs_error *print_site(const struct table *table, const struct value_kind *kind,
+				   const struct named_profile *named, const struct site *site)
+{
+	const unsigned width = console_width(table->options);
+	const struct table_text text = site_row_text(named, site);
+	HS_CLEANUP_FREE char *path = NULL;
+	struct value_cells cells;
+	const char *row[TABLE_COLUMNS_MAX] = { cells.bytes };
+	struct hs_error *error = NULL;
+	size_t count = 1;
+
+	value_cells_make(kind, &site->values, &cells);
+	if (value_has_error(kind))
+		row[count++] = cells.error;
+	row[count++] = cells.blocks;
+	row[count++] = block_word(kind, &site->values);
+	error = table_row(table, row, 0, &text);
 	if (!error && site->path_length > 1)
 		error = path_row_text(named, site, width ? width - PATH_INDENT - 2 : 0, &path);
-	if (error)
-		return error;
-	if (named->profile->is_estimate)
-		snprintf(plus_minus, sizeof(plus_minus), " %s%-8s", "±",
-			 number_error(values->live_bytes,
-				      profile_bytes_error(named->profile, values->live_bytes_variance), error_text));
-	console_print(options, "%10s%s %6s %-6s  %s\n", number_bytes((uint64_t)values->live_bytes, bytes), plus_minus,
-		      number_short((uint64_t)values->live_objects, blocks),
-		      values->live_objects == 1 ? "block" : "blocks", text);
-	if (path)
-		console_print(options, "%*s< %s\n", PATH_INDENT, "", path);
-	return NULL;
+	if (!error && path)
+		console_print(table->options, "%*s< %s\n", PATH_INDENT, "", path);
+	return error;
+}
+
+static bool holds_nothing(const struct value_kind *kind, const struct profile_values *values)
+{
+	return kind->is_allocated ? values->alloc_bytes == 0 && values->alloc_objects == 0
+				  : values->live_bytes == 0 && values->live_objects == 0;
+}
+
+// How many of the rest hold something, and how much.
+static void print_others(const struct options *options, const struct value_kind *kind, const struct site_list *sites,
+			 size_t first)
+{
+	struct profile_values others = { 0 };
+	char bytes[NUMBER_SIZE + 1];
+	size_t count = 0;
+
+	for (size_t i = first; i < sites->count; i++) {
+		count += !holds_nothing(kind, &sites->items[i].values);
+		profile_values_add(&others, &sites->items[i].values);
+	}
+	if (count > 0)
+		console_print(options, "%10s in %zu other site%s (--limit 0 for all)\n",
+			      value_bytes(kind, &others, bytes), count, count == 1 ? "" : "s");
 }
 
 struct hs_error *site_rows_print(const struct options *options, const struct named_profile *named,
 				 const struct site_list *sites, size_t limit)
 {
-	struct hs_error *error = NULL;
+	const struct value_kind kind = value_kind_of(named->profile, options->view.order);
+	const struct table table = site_table(options, &kind);
+	struct hs_error *error = kind.is_allocated && sites->count > 0 ? table_head(&table, "site") : NULL;
+	size_t shown = 0, i = 0;
 
-	for (size_t i = 0; i < sites->count && i < limit && !error; i++) {
-		if (i > 0 && sites->items[i].values.live_bytes == 0)
-			break;
-		error = print_site(options, named, &sites->items[i]);
+	for (; i < sites->count && shown < limit && !error; i++) {
+		if (shown > 0 && holds_nothing(&kind, &sites->items[i].values))
+			continue;
+		error = print_site(&table, &kind, named, &sites->items[i]);
+		shown++;
 	}
+	if (!error && limit > 0)
+		print_others(options, &kind, sites, i);
 	return error;
 }

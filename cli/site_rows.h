@@ -8,15 +8,14 @@
 
 #include "base/error.h"
 #include "cli/options.h"
+#include "cli/table.h"
 #include "views/sites.h"
 
-// What a row is called: name, place in the source, what was skipped. The list of skipped frames goes first where
-// `room` columns are too few, then the beginning of the name; 0 = there is room. *ret is owned by the caller.
-// HS_ERROR_NO_MEMORY.
-struct hs_error *site_row_text(const struct named_profile *named, const struct site *site, unsigned room,
-			       char **ret) HS_MUST_CHECK;
+// What a row is called; borrows of both.
+struct table_text site_row_text(const struct named_profile *named, const struct site *site);
 
-// The first `limit` sites that have anything live (the first one in any case). HS_ERROR_NO_MEMORY.
+// The first `limit` sites that hold anything (the first one in any case), in their order, and how much is in others; of
+// what options->view.order is of, live or allocated since attach. HS_ERROR_NO_MEMORY.
 struct hs_error *site_rows_print(const struct options *options, const struct named_profile *named,
 				 const struct site_list *sites, size_t limit) HS_MUST_CHECK;
 

@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/dump.h"
 
-#include "base/cleanup.h"
 #include "base/clock.h"
-#include "proto/gzip_file.h"
-#include "proto/page/page.h"
-#include "proto/pprof/pprof_encoder.h"
+#include "lib/profile_writer.h"
 #include "snapshot/snapshot.h"
-#include "views/completeness.h"
-#include "views/drop_frames.h"
-#include "views/profile_view.h"
-
-#include <string.h>
 
 void hs_dump_result_deinit(struct hs_dump_result *result)
 {
+	profile_view_deinit(&result->view);
 	heap_profile_deinit(&result->profile);
 	*result = (struct hs_dump_result){ 0 };
 }
@@ -31,101 +24,39 @@ static void describe_totals(const struct snapshot_timing *timing, struct hs_dump
 	result->symbolize_ns = timing->symbolize_ns;
 }
 
-static bool is_page(const char *path)
+// Once: what is shown and the page are made of the same.
+static struct hs_error *look(const struct hs_dump_options *options, struct hs_dump_result *result)
 {
-	const char *end = strrchr(path, '.');
-
-	return end && strcmp(end, ".html") == 0;
-}
-
-static struct hs_error *write_page(const struct hs_dump_options *options, struct output_file *file,
-				   struct hs_dump_result *result)
-{
-	const struct page_options page = { .title = NULL };
-	HS_CLEANUP_FREE char *data = NULL;
-	struct profile_view view;
-	size_t size = 0;
-	struct hs_error *error = profile_view_make(&result->profile, options->rules, &view);
-
-	if (error)
-		return error;
-	error = page_encode(&view.named, &view.sites, &page, &data, &size);
-	profile_view_deinit(&view);
-	if (!error)
-		error = output_file_write(file, data, size);
-	result->file_bytes = size;
-	return error ? error : output_file_commit(file);
-}
-
-static struct hs_error *find_drop_frames(const struct hs_dump_options *options, const struct heap_profile *profile,
-					 struct drop_frames *ret)
-{
-	struct named_profile named;
-	struct hs_error *error = named_profile_make(profile, options->rules, &named);
-
-	if (error)
-		return error;
-	error = drop_frames_make(&named, options->rules, ret);
-	named_profile_deinit(&named);
-	return error;
-}
-
-static struct hs_error *write_pprof(const struct hs_dump_options *options, struct output_file *file,
-				    struct hs_dump_result *result)
-{
-	struct pprof_options encoding = { .errors = options->errors };
-	HS_CLEANUP_FREE uint8_t *data = NULL;
-	HS_CLEANUP_FREE char *truth = NULL;
-	struct drop_frames frames = { .drop = NULL };
-	size_t size = 0;
-	struct hs_error *error = completeness_text(&result->profile, &truth);
-
-	if (!error)
-		error = find_drop_frames(options, &result->profile, &frames);
-	encoding.truth = truth;
-	encoding.drop_frames = frames.drop;
-	encoding.keep_frames = frames.keep;
-	if (!error)
-		error = pprof_encode(&result->profile, &encoding, &data, &size);
-	drop_frames_deinit(&frames);
-	return error ? error : output_file_commit_gzip(file, data, size, &result->file_bytes);
-}
-
-static struct hs_error *open_output(const char *path, struct output_file *ret)
-{
-	*ret = (struct output_file){ 0 };
-	if (!path)
-		return NULL;
-	if (is_page(path) && !page_is_built())
-		return hs_error_create(HS_ERROR_REFUSED,
-				       "this heapsnap was built without its page, so %s cannot be written: build it "
-				       "where npm is, or write a profile for pprof (out.pb.gz)",
-				       path);
-	return output_file_create(path, ret);
+	return options->view.rules ? profile_view_make_of(&result->profile, &options->view, &result->view) : NULL;
 }
 
 struct hs_error *hs_dump(const struct process *process, const struct hs_dump_options *options,
 			 struct hs_dump_result *ret)
 {
 	struct snapshot_timing timing;
-	struct output_file file;
+	struct profile_writer writer;
 	uint64_t began = hs_monotonic_ns();
 	// The file first: an output that cannot be written must not cost the target a stop.
-	struct hs_error *error = open_output(options->output, &file);
+	struct hs_error *error = profile_writer_open(options->output, &writer);
 
 	*ret = (struct hs_dump_result){ 0 };
 	if (error)
 		return error;
 	error = snapshot_take(process, options->stop, &ret->profile, &timing);
 	if (error) {
-		output_file_discard(&file);
+		profile_writer_discard(&writer);
 		*ret = (struct hs_dump_result){ 0 };
 		return error;
 	}
 	describe_totals(&timing, ret);
-	if (options->output)
-		error = is_page(options->output) ? write_page(options, &file, ret) : write_pprof(options, &file, ret);
-	output_file_discard(&file);
+	error = look(options, ret);
+	if (!error && options->output)
+		error = profile_writer_write(&writer,
+					     &(struct profile_writing){ .profile = &ret->profile,
+									.named = &ret->view.named,
+									.errors = options->errors },
+					     &ret->file_bytes);
+	profile_writer_discard(&writer);
 	ret->total_ns = hs_monotonic_ns() - began;
 	if (error)
 		hs_dump_result_deinit(ret);

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/process.h"
 #include "snapshot/heap_profile.h"
-#include "views/frame_rules.h"
+#include "views/profile_view.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,20 +16,22 @@ struct hs_dump_options {
 	// Path of the profile, borrowed; "-" = standard output; NULL = none is written. What ends in .html becomes a
 	// page, everything else pprof.
 	const char *output;
-	const struct frame_rules *rules; // which code is the user's own; borrowed, not NULL where a profile is written
-	bool errors;                     // label each stack with its number of samples and its standard errors
-	bool stop;                       // stop all threads while the table is copied
+	struct view_options view; // of the result; rules NULL = none is made, and no page can be
+	bool errors;              // label each stack with its number of samples and its standard errors
+	bool stop;                // stop all threads while the table is copied
 };
 
 struct hs_dump_result {
 	struct heap_profile profile;
+	struct profile_view view;                      // of it
 	uint64_t live_objects_error, live_bytes_error; // of the profile's totals; 0 = exact
 	uint64_t file_bytes;                           // written; of pprof compressed
 	uint64_t stopped_ns;                           // for how long threads were stopped; 0 = none was
 	uint64_t copy_ns, symbolize_ns, total_ns;
 };
 
-// The file is there whole or not at all, and is tried before the process is touched. On failure *ret is empty.
+// The file has the whole profile, whatever the filter of the view is; it is there whole or not at all, and is tried
+// before the process is touched. *ret is the caller's, and stays where it is; on failure it is empty.
 struct hs_error *hs_dump(const struct process *process, const struct hs_dump_options *options,
 			 struct hs_dump_result *ret) HS_MUST_CHECK;
 void hs_dump_result_deinit(struct hs_dump_result *result);

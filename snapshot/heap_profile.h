@@ -114,6 +114,7 @@ struct heap_profile {
 	uint64_t log_records;         // blocks that went while the table was copied, and were taken from the log
 	int32_t pid;                  // 0 = unknown (in files)
 	char *program;                // owned
+	bool is_difference;           // values are those of a later profile less those of an earlier one, or below 0
 	bool is_foreign;              // another program wrote its file: nothing is known of what is missing from it
 	struct profile_memory memory; // at about the time of the snapshot
 

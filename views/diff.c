@@ -139,6 +139,7 @@ static struct hs_error *add_facts(struct heap_profile *to, const struct heap_pro
 		to->duration_ns = new->time_ns - old->time_ns;
 	to->period = new->period;
 	to->is_stopped = new->is_stopped;
+	to->is_difference = true;
 	to->is_estimate = old->is_estimate || new->is_estimate;
 	to->interval_most = to->is_estimate ? joined_interval(old, new) : 0;
 	to->stopped_ns = new->stopped_ns;

@@ -49,7 +49,7 @@ static struct hs_error *search_init(struct search *ret, const struct named_profi
 	return ret->rows && ret->is_seen && ret->is_kept && ret->wanted && ret->stack ? NULL : &hs_error_no_memory;
 }
 
-static void find_rows(struct search *search, const struct frame_rules *rules)
+static void find_rows(struct search *search)
 {
 	const struct named_profile *named = search->named;
 
@@ -59,7 +59,8 @@ static void find_rows(struct search *search, const struct frame_rules *rules)
 		if (function == UINT32_MAX || search->is_seen[function])
 			continue;
 		search->is_seen[function] = true;
-		const struct frame_pattern *row = frame_rules_pattern(rules, named->profile->functions[function].name);
+		const struct frame_pattern *row =
+			frame_rules_pattern(named->rules, named->profile->functions[function].name);
 
 		search->rows[function] = row && drop_regex_takes(row) ? row : NULL;
 	}
@@ -172,13 +173,13 @@ static bool any(const bool *values, size_t count)
 	return false;
 }
 
-static struct hs_error *make(struct search *search, const struct frame_rules *rules, struct drop_frames *ret)
+static struct hs_error *make(struct search *search, struct drop_frames *ret)
 {
 	HS_CLEANUP_FREE size_t *kept_bytes = calloc(frame_pattern_count, sizeof(*kept_bytes));
 
 	if (!kept_bytes)
 		return &hs_error_no_memory;
-	find_rows(search, rules);
+	find_rows(search);
 	find_kept(search);
 	count_wanted(search, kept_bytes);
 	if (!any(search->wanted, frame_pattern_count))
@@ -188,15 +189,14 @@ static struct hs_error *make(struct search *search, const struct frame_rules *ru
 	return error ? error : drop_regex_make(search->wanted, &ret->drop);
 }
 
-struct hs_error *drop_frames_make(const struct named_profile *named, const struct frame_rules *rules,
-				  struct drop_frames *ret)
+struct hs_error *drop_frames_make(const struct named_profile *named, struct drop_frames *ret)
 {
 	struct search search;
 	struct hs_error *error = search_init(&search, named);
 
 	*ret = (struct drop_frames){ .drop = NULL };
 	if (!error)
-		error = make(&search, rules, ret);
+		error = make(&search, ret);
 	search_deinit(&search);
 	if (error)
 		drop_frames_deinit(ret);

@@ -17,11 +17,10 @@ struct drop_frames {
 	char *drop, *keep;
 };
 
-// *ret is owned by the caller. `rules` are those that the profile was named by. What is hidden is by name alone:
+// *ret is owned by the caller. What is hidden is by name alone:
 // functions that modules, files or rules of the user's give their class stay. So does what a pattern matches whose
 // functions that are to be kept have longer names than a file should be burdened with. HS_ERROR_NO_MEMORY.
-struct hs_error *drop_frames_make(const struct named_profile *named, const struct frame_rules *rules,
-				  struct drop_frames *ret) HS_MUST_CHECK;
+struct hs_error *drop_frames_make(const struct named_profile *named, struct drop_frames *ret) HS_MUST_CHECK;
 void drop_frames_deinit(struct drop_frames *frames);
 
 #endif

@@ -23,13 +23,32 @@ const char *number_bytes(uint64_t bytes, char *buffer)
 	return buffer;
 }
 
-const char *number_bytes_signed(int64_t bytes, char *buffer)
+// What `write` writes of its size, with a sign before it.
+static const char *with_sign(const char *(*write)(uint64_t, char *), int64_t value, bool is_difference, char *buffer)
 {
-	uint64_t size = bytes < 0 ? -(uint64_t)bytes : (uint64_t)bytes;
+	const uint64_t size = value < 0 ? -(uint64_t)value : (uint64_t)value;
+	const char *sign = value < 0 ? "-" : value > 0 && is_difference ? "+" : "";
 	char text[NUMBER_SIZE];
 
-	snprintf(buffer, NUMBER_SIZE, "%s%.28s", bytes < 0 ? "-" : bytes > 0 ? "+" : "", number_bytes(size, text));
+	snprintf(buffer, NUMBER_SIZE, "%s%.28s", sign, write(size, text));
 	return buffer;
+}
+
+const char *number_bytes_signed(int64_t bytes, char *buffer) { return with_sign(number_bytes, bytes, true, buffer); }
+
+const char *number_bytes_of(int64_t bytes, bool is_difference, char *buffer)
+{
+	return with_sign(number_bytes, bytes, is_difference, buffer);
+}
+
+const char *number_grouped_of(int64_t value, bool is_difference, char *buffer)
+{
+	return with_sign(number_grouped, value, is_difference, buffer);
+}
+
+const char *number_short_of(int64_t value, bool is_difference, char *buffer)
+{
+	return with_sign(number_short, value, is_difference, buffer);
 }
 
 const char *number_grouped(uint64_t value, char *buffer)

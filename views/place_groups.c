@@ -121,6 +121,9 @@ static struct hs_error *fill(const struct named_profile *named, const struct pro
 	return error;
 }
 
+// A file or module that calls itself says nothing, as a recursion does.
+static bool is_whole(enum place_unit unit) { return unit == UNIT_FILE || unit == UNIT_MODULE; }
+
 struct hs_error *stack_groups(const struct place_groups *groups, const struct profile_sample *sample, unsigned hidden,
 			      struct stack_buffer *buffer)
 {
@@ -137,7 +140,9 @@ struct hs_error *stack_groups(const struct place_groups *groups, const struct pr
 	for (size_t i = 0; i < buffer->count; i++) {
 		const uint32_t place = buffer->items[i];
 
-		if (!(hidden & frame_class_bit(place_of(named, place)->judgement.class)))
+		if (hidden & frame_class_bit(place_of(named, place)->judgement.class))
+			continue;
+		if (!is_whole(groups->unit) || kept == 0 || buffer->items[kept - 1] != groups->of_place[place])
 			buffer->items[kept++] = groups->of_place[place];
 	}
 	if (kept == 0)

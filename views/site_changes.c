@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct matching {
 	struct site_changes *result;
@@ -158,6 +159,40 @@ struct hs_error *site_changes_make(const struct named_profile *old_named, const 
 	if (ret->count > 0)
 		qsort(ret->items, ret->count, sizeof(*ret->items), order == CHANGES_BY_SIZE ? by_size : by_growth);
 	return NULL;
+}
+
+struct sorting {
+	const struct named_profile *old_named, *new_named;
+	enum values_order order;
+};
+
+static const char *name_of(const struct sorting *sorting, const struct site_change *change)
+{
+	const struct site *site = change->new ? change->new : change->old;
+
+	if (site->path_length == 0)
+		return "";
+	return place_of(change->new ? sorting->new_named : sorting->old_named, site->path[0])->full_name;
+}
+
+static int by_order(const void *left, const void *right, void *of)
+{
+	const struct sorting *sorting = of;
+	const struct site_change *a = compared(left), *b = compared(right);
+	const double a_size = values_size(&a->change, sorting->order), b_size = values_size(&b->change, sorting->order);
+	int order = sorting->order == ORDER_NAME ? strcmp(name_of(sorting, a), name_of(sorting, b))
+						 : (a_size < b_size) - (a_size > b_size);
+
+	return order ? order : by_size(left, right);
+}
+
+void site_changes_sort(struct site_changes *changes, const struct named_profile *old_named,
+		       const struct named_profile *new_named, enum values_order order)
+{
+	struct sorting sorting = { old_named, new_named, order };
+
+	if (changes->count > 0)
+		qsort_r(changes->items, changes->count, sizeof(*changes->items), by_order, &sorting);
 }
 
 void site_changes_deinit(struct site_changes *changes)

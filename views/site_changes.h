@@ -37,6 +37,9 @@ struct hs_error *site_changes_make(const struct named_profile *old_named, const 
 				   const struct named_profile *new_named, const struct site_list *new,
 				   enum site_match match, enum site_change_order order,
 				   struct site_changes *ret) HS_MUST_CHECK;
+// Into another order: of `order`, most more or less first, or by the names of the sites.
+void site_changes_sort(struct site_changes *changes, const struct named_profile *old_named,
+		       const struct named_profile *new_named, enum values_order order);
 void site_changes_deinit(struct site_changes *changes);
 
 #endif

@@ -13,9 +13,10 @@ enum { VIA_SHOWN = 3 };
 
 struct building {
 	const struct named_profile *named;
+	const struct site_options *options;
 	struct site_list *list;
 	size_t *first_path; // of the items, index into list->paths: these may still move
-	int64_t *most;      // of the items: live bytes of `sample`
+	double *most;       // of the items: size of `sample`
 	size_t path_count, path_room, item_room, first_room, most_room;
 	uint32_t *stack; // of the sample at hand
 	size_t stack_room, stack_count;
@@ -161,6 +162,7 @@ static struct hs_error *add_sample(struct building *building, uint32_t index)
 	struct hs_error *error = read_stack(building, sample);
 	struct hash_slot *slot;
 	struct path path;
+	const double size = values_size(&sample->values, building->options->order);
 	struct site *item;
 	uint64_t hash;
 	size_t site;
@@ -186,9 +188,9 @@ static struct hs_error *add_sample(struct building *building, uint32_t index)
 	item = &building->list->items[number];
 	item->stack_count++;
 	profile_values_add(&item->values, &sample->values);
-	if (item->stack_count > 1 && sample->values.live_bytes <= building->most[number])
+	if (item->stack_count > 1 && size <= building->most[number])
 		return NULL;
-	building->most[number] = sample->values.live_bytes;
+	building->most[number] = size;
 	item->sample = index;
 	free(item->via);
 	item->via = NULL;
@@ -211,29 +213,42 @@ static int compare_paths(const struct named_profile *named, const struct site *a
 	return (a->path_length > b->path_length) - (a->path_length < b->path_length);
 }
 
-static int by_live_bytes(const void *left, const void *right, void *named)
+static int by_name(const void *left, const void *right, void *building)
 {
-	const struct site *a = left, *b = right;
-	const struct profile_values *x = &a->values, *y = &b->values;
-	int order = (x->live_bytes < y->live_bytes) - (x->live_bytes > y->live_bytes);
-
-	if (!order)
-		order = (x->alloc_bytes < y->alloc_bytes) - (x->alloc_bytes > y->alloc_bytes);
-	return order ? order : compare_paths(named, a, b);
+	return compare_paths(((const struct building *)building)->named, left, right);
 }
 
-struct hs_error *sites_make(const struct named_profile *named, struct site_list *ret)
+static int by_size(const void *left, const void *right, void *of)
 {
-	struct building building = { .named = named, .list = ret };
+	const struct building *building = of;
+	const struct site *a = left, *b = right;
+	const struct profile_values *x = &a->values, *y = &b->values;
+	const double a_size = values_size(x, building->options->order),
+		     b_size = values_size(y, building->options->order);
+	int order = (a_size < b_size) - (a_size > b_size);
+
+	if (!order)
+		order = (x->live_bytes < y->live_bytes) - (x->live_bytes > y->live_bytes);
+	if (!order)
+		order = (x->alloc_bytes < y->alloc_bytes) - (x->alloc_bytes > y->alloc_bytes);
+	return order ? order : compare_paths(building->named, a, b);
+}
+
+struct hs_error *sites_make_of(const struct named_profile *named, const struct site_options *options,
+			       struct site_list *ret)
+{
+	struct building building = { .named = named, .options = options, .list = ret };
 	struct hs_error *error = NULL;
 
 	*ret = (struct site_list){ 0 };
 	for (size_t i = 0; i < named->profile->sample_count && !error; i++)
-		error = add_sample(&building, (uint32_t)i);
+		if (!options->kept || options->kept[i])
+			error = add_sample(&building, (uint32_t)i);
 	for (size_t i = 0; i < ret->count; i++)
 		ret->items[i].path = ret->paths + building.first_path[i];
 	if (!error && ret->count)
-		qsort_r(ret->items, ret->count, sizeof(*ret->items), by_live_bytes, (void *)named);
+		qsort_r(ret->items, ret->count, sizeof(*ret->items), options->order == ORDER_NAME ? by_name : by_size,
+			&building);
 	free(building.first_path);
 	free(building.most);
 	free(building.stack);
@@ -241,6 +256,11 @@ struct hs_error *sites_make(const struct named_profile *named, struct site_list 
 	if (error)
 		sites_deinit(ret);
 	return error;
+}
+
+struct hs_error *sites_make(const struct named_profile *named, struct site_list *ret)
+{
+	return sites_make_of(named, &(struct site_options){ .order = ORDER_LIVE }, ret);
 }
 
 void sites_deinit(struct site_list *sites)

@@ -4,6 +4,7 @@
 #define HEAPSNAP_VIEWS_SITES_H
 
 #include "views/named_profile.h"
+#include "views/values.h"
 
 // The site of a stack is its first own place from the leaf; of a stack without own code, the innermost place that is
 // neither allocator nor wrapper. Two stacks are one site only when all their own places agree.
@@ -18,12 +19,20 @@ struct site {
 };
 
 struct site_list {
-	struct site *items; // by live bytes, most first; then by allocated bytes, then by names
+	struct site *items; // most first; of equal ones by live bytes, allocated bytes, names
 	size_t count;
 	uint32_t *paths; // owned: what all `path` point into
 };
 
+struct site_options {
+	enum values_order order; // of a difference without signs (values_size)
+	const bool *kept;        // of the profile's samples, as stack_filter_apply says; NULL = all
+};
+
 // *ret is owned by the caller; `named` must live as long. HS_ERROR_NO_MEMORY.
+struct hs_error *sites_make_of(const struct named_profile *named, const struct site_options *options,
+			       struct site_list *ret) HS_MUST_CHECK;
+// Of all stacks, by live bytes.
 struct hs_error *sites_make(const struct named_profile *named, struct site_list *ret) HS_MUST_CHECK;
 void sites_deinit(struct site_list *sites);
 

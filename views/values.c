@@ -5,12 +5,8 @@
 #include <string.h>
 
 static const char *const order_names[ORDER_COUNT] = {
-	[ORDER_LIVE] = "live",
-	[ORDER_BLOCKS] = "blocks",
-	[ORDER_ALLOCATED] = "allocated",
-	[ORDER_ALLOCATIONS] = "allocations",
-	[ORDER_ERROR] = "error",
-	[ORDER_NAME] = "name",
+	[ORDER_LIVE] = "live-bytes",          [ORDER_BLOCKS] = "live-blocks", [ORDER_ALLOCATED] = "alloc-bytes",
+	[ORDER_ALLOCATIONS] = "alloc-blocks", [ORDER_ERROR] = "error",        [ORDER_NAME] = "name",
 	[ORDER_CUMULATIVE] = "cumulative",
 };
 

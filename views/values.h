@@ -16,10 +16,16 @@ enum values_order {
 	ORDER_COUNT
 };
 
-// "live", "blocks", "allocated", "allocations", "error", "name", "cumulative".
+// "live-bytes", "live-blocks", "alloc-bytes", "alloc-blocks", "error", "name", "cumulative".
 const char *values_order_name(enum values_order order);
 // Whether there is one of that name.
 bool values_order_find(const char *name, enum values_order *ret);
+
+// Whether it is one of what was allocated since attach, and not of what is live.
+static inline bool values_order_is_allocated(enum values_order order)
+{
+	return order == ORDER_ALLOCATED || order == ORDER_ALLOCATIONS;
+}
 
 // from - what; stays at INT64_MIN or INT64_MAX. Of the variances and the records it is the sum: both stand behind it.
 struct profile_values values_subtract(const struct profile_values *from, const struct profile_values *what);

@@ -17,6 +17,7 @@ enum kind {
 	KIND_PID,
 	KIND_TIME, // the profile has it in nanoseconds
 	KIND_STOPPED,
+	KIND_DIFFERENCE,
 	KIND_INTERVAL, // as the profile's period
 	KIND_INTERVAL_MOST,
 	KIND_SAMPLES,
@@ -31,6 +32,7 @@ static const char *const kinds[KIND_COUNT] = {
 	[KIND_PID] = "pid",
 	[KIND_TIME] = "time",
 	[KIND_STOPPED] = "stopped_ns",
+	[KIND_DIFFERENCE] = "difference",
 	[KIND_INTERVAL] = "sampling_interval",
 	[KIND_INTERVAL_MOST] = "sampling_interval_most",
 	[KIND_SAMPLES] = "samples",
@@ -97,6 +99,9 @@ static void read_kind(struct comment_reader *reader, enum kind kind, const char 
 		break;
 	case KIND_STOPPED:
 		read_stop(text, value, profile);
+		break;
+	case KIND_DIFFERENCE:
+		profile->is_difference = value != 0;
 		break;
 	case KIND_INTERVAL:
 		profile->is_estimate = true;

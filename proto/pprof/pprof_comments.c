@@ -145,6 +145,10 @@ static struct hs_error *add_process(struct comments *comments)
 	put_separator(&packed);
 	fprintf(packed.file, "time: %s", date);
 	put_stop(&packed, source);
+	if (source->is_difference)
+		put_number(&packed, "difference", 1,
+			   "values are those of this time less those of an earlier profile; the duration is the time "
+			   "between the two");
 	if (source->is_estimate)
 		put_uncertainty(&packed, source);
 	return packed_add_to(&packed, comments);

@@ -215,6 +215,12 @@ static bool overflows(const struct heap_profile *profile)
 	return false;
 }
 
+static bool has_negative(const struct profile_values *values)
+{
+	return values->alloc_objects < 0 || values->alloc_bytes < 0 || values->live_objects < 0 ||
+	       values->live_bytes < 0;
+}
+
 // What comments say of the total counts more than the sum of what was rounded.
 static struct hs_error *add_up(struct decoder *decoder)
 {
@@ -224,8 +230,10 @@ static struct hs_error *add_up(struct decoder *decoder)
 	if (overflows(profile))
 		return hs_error_create(HS_ERROR_BAD_DATA, "its values add up to more than 2^63; no heap is that large");
 	profile->total = (struct profile_values){ 0 };
-	for (size_t i = 0; i < profile->sample_count; i++)
+	for (size_t i = 0; i < profile->sample_count; i++) {
 		profile_values_add(&profile->total, &profile->samples[i].values);
+		profile->is_difference |= has_negative(&profile->samples[i].values);
+	}
 	if (said.live_records)
 		profile->total.live_records = said.live_records;
 	if (decoder->comments.has_errors) {

@@ -17,7 +17,7 @@
 //
 // Values. inuse_objects and inuse_space are the live ones, else objects and space (tcmalloc, heapprofd, V8);
 // alloc_objects and alloc_space those since attach; other sample types are left. Spaces are in bytes. Negative values
-// (of a difference) stay.
+// stay, and make it a difference.
 //
 // Of ours. All that the file has: values, labels, mappings, locations, functions, lines, time, duration, and what the
 // comments say (comment_reader.h). What is lost: the order of locations and functions, those that no stack uses, the

@@ -59,10 +59,7 @@ static const struct {
 	  ".[stack unknown] 2 2\n" },
 	{ { .unit = UNIT_MODULE, .share_least = 0.1 },
 	  "[all] 0 216\n"
-	  ".app 0 210\n"
-	  "..app 22 180\n"
-	  "...app 50 158\n"
-	  "....app 108 108\n"
+	  ".app 180 210\n" // a module that calls itself is one
 	  "..libz.so 30 30\n"
 	  ".[others] 0 6 x2\n" },
 	{ { .unit = UNIT_FUNCTION, .order = ORDER_NAME, .share_least = 0.1, .hidden = 1U << FRAME_CONTAINER },

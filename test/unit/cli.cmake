@@ -1,7 +1,8 @@
 # cli/ is a program, not a library: its files are compiled into the tests.
 hs_unit_test(options_test hs_lib)
 target_sources(options_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/help.c
-  ${PROJECT_SOURCE_DIR}/cli/option_table.c ${PROJECT_SOURCE_DIR}/cli/option_values.c ${PROJECT_SOURCE_DIR}/cli/options.c)
+  ${PROJECT_SOURCE_DIR}/cli/option_table.c ${PROJECT_SOURCE_DIR}/cli/option_values.c ${PROJECT_SOURCE_DIR}/cli/options.c
+  ${PROJECT_SOURCE_DIR}/cli/view_words.c ${PROJECT_SOURCE_DIR}/cli/view_words_parse.c)
 hs_unit_test(console_test hs_views hs_base)
 target_sources(console_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c)
 hs_unit_test(attach_print_test hs_lib)
@@ -13,8 +14,14 @@ target_sources(status_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c ${P
   ${PROJECT_SOURCE_DIR}/cli/unseen_text.c)
 hs_unit_test(dump_print_test hs_lib)
 target_sources(dump_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/aftermath.c ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/headline.c
-  ${PROJECT_SOURCE_DIR}/cli/site_json.c ${PROJECT_SOURCE_DIR}/cli/site_rows.c)
+  ${PROJECT_SOURCE_DIR}/cli/option_table.c ${PROJECT_SOURCE_DIR}/cli/site_json.c ${PROJECT_SOURCE_DIR}/cli/site_rows.c ${PROJECT_SOURCE_DIR}/cli/table.c
+  ${PROJECT_SOURCE_DIR}/cli/tree_rows.c ${PROJECT_SOURCE_DIR}/cli/value_cells.c ${PROJECT_SOURCE_DIR}/cli/view_json.c
+  ${PROJECT_SOURCE_DIR}/cli/view_text.c ${PROJECT_SOURCE_DIR}/cli/view_words.c)
 hs_unit_test(headline_test hs_lib)
 target_sources(headline_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c)
 hs_unit_test(site_rows_test hs_lib)
-target_sources(site_rows_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c)
+target_sources(site_rows_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/table.c ${PROJECT_SOURCE_DIR}/cli/value_cells.c)
+hs_unit_test(table_test hs_lib)
+target_sources(table_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c)
+hs_unit_test(tree_rows_test hs_lib)
+target_sources(tree_rows_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/table.c ${PROJECT_SOURCE_DIR}/cli/value_cells.c)

@@ -112,7 +112,8 @@ static void test_cases(const struct frame_rules *rules)
 		for (; count < 3 && cases[i].stacks[count]; count++)
 			samples[count].stack = cases[i].stacks[count];
 		hand_make(&hand, places, COUNT(places), samples, count, 0x10000);
-		CHECK(!drop_frames_make(&hand.named, rules, &frames));
+		hand.named.rules = rules;
+		CHECK(!drop_frames_make(&hand.named, &frames));
 		for (size_t stack = 0; stack < count; stack++)
 			CHECK_STRING(prune(&frames, samples[stack].stack), cases[i].shown[stack]);
 		drop_frames_deinit(&frames);
@@ -127,13 +128,15 @@ static void test_size(const struct frame_rules *rules)
 	struct drop_frames frames;
 
 	hand_make(&hand, places, COUNT(places), &one, 1, 0);
-	CHECK(!drop_frames_make(&hand.named, rules, &frames));
+	hand.named.rules = rules;
+	CHECK(!drop_frames_make(&hand.named, &frames));
 	CHECK(frames.drop && !frames.keep && strlen(frames.drop) < 1000);
 	printf("drop_frames: %zu bytes\n", strlen(frames.drop));
 	drop_frames_deinit(&frames);
 	hand_free(&hand);
 	hand_make(&hand, &places[PUT - 'a'], 3, &(struct hand_sample){ .stack = "ac" }, 1, 0);
-	CHECK(!drop_frames_make(&hand.named, rules, &frames));
+	hand.named.rules = rules;
+	CHECK(!drop_frames_make(&hand.named, &frames));
 	CHECK(!frames.drop && !frames.keep);
 	hand_free(&hand);
 }
@@ -156,7 +159,8 @@ static void test_long_names(const struct frame_rules *rules)
 	memset(name + strlen(name), 'x', LONG);
 	strcat(name, ">::emplace()");
 	hand_make(&hand, some, COUNT(some), samples, COUNT(samples), 0);
-	CHECK(!drop_frames_make(&hand.named, rules, &frames));
+	hand.named.rules = rules;
+	CHECK(!drop_frames_make(&hand.named, &frames));
 	CHECK(!frames.keep);
 	compile(frames.drop, &drop);
 	CHECK(regexec(&drop, "std::map<int>::emplace", 0, NULL, 0) != 0);

@@ -28,20 +28,21 @@ static void test_way(void)
 static void test_counts(void)
 {
 	const struct options to_file = { .output = "out" }, to_stream = { .output = "-" }, to_none = { .limit = 1 };
-	const struct hs_dump_result none = { .file_bytes = 5, .total_ns = 2000000 },
-				    one = { .profile = { .sample_count = 1, .log_records = 1 } };
-	struct profile_view view = { .named = { .profile = &none.profile } };
+	struct hs_dump_result none = { .file_bytes = 5, .total_ns = 2000000 },
+			      one = { .profile = { .sample_count = 1, .log_records = 1 } };
 
+	none.view.named.profile = &none.profile;
+	one.view.named.profile = &one.profile;
 	capture_begin();
-	CHECK(!print_summary(&to_file, &none, &view));
+	CHECK(!print_summary(&to_file, &none));
 	capture_end();
 	CHECK(strstr(captured_errors(), "with 0 log records\nout: 5 B, from 0 stacks; 2.0 ms in all\n"));
 	capture_begin();
-	CHECK(!print_summary(&to_stream, &one, &view));
+	CHECK(!print_summary(&to_stream, &one));
 	capture_end();
 	CHECK(strstr(captured_errors(), "with 1 log record\nwrote 0 B, from 1 stack;"));
 	capture_begin();
-	CHECK(!print_summary(&to_none, &one, &view));
+	CHECK(!print_summary(&to_none, &one));
 	capture_end();
 	CHECK(strstr(captured_errors(), "with 1 log record\n") && !strstr(captured_errors(), "stack"));
 }

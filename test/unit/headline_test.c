@@ -52,6 +52,27 @@ static void test_headlines(void)
 		       "Profile of an unknown program\n  recorded live        0 B  in 0 blocks\n");
 }
 
+// Numbers below 0 are not huge ones.
+static void test_difference(void)
+{
+	struct heap_profile profile = {
+		.is_difference = true,
+		.program = (char[]){ "/usr/sbin/nginx" },
+		.pid = 7,
+		.time_ns = INT64_C(1700000000000000000),
+		.duration_ns = 30000000000,
+		.total = { .live_bytes = -3 * MIB, .live_objects = -12345 },
+	};
+
+	check_headline(&profile,
+		       "Difference of two profiles of nginx (PID 7), the later one taken 2023-11-14T22:13:20Z\n"
+		       "  recorded live   -3.0 MiB  in -12,345 blocks, within 30 s\n");
+	profile.total = (struct profile_values){ .live_bytes = 3 * MIB, .live_objects = 1 };
+	profile.duration_ns = profile.time_ns = 0;
+	check_headline(&profile, "Difference of two profiles of nginx (PID 7)\n"
+				 "  recorded live   +3.0 MiB  in +1 block\n");
+}
+
 static struct ledger_line ledger[] = {
 	{ (char[]){ "first" }, (char[]){ "seen first" }, 10, false, false },
 	{ (char[]){ "lost" }, (char[]){ "lost one way" }, 3, true, false },
@@ -106,6 +127,12 @@ static void test_estimates(void)
 		&plain, &profile,
 		"Estimates (±4.8 % of all live bytes, from 12,345 recorded blocks); now every allocation is recorded.\n"
 		"Nothing lost.\n");
+	profile.is_difference = true;
+	profile.period = 65536;
+	check_truth(&plain, &profile,
+		    "Estimates (±976.6 KiB of all live bytes, as if the two were independent).\nNothing lost.\n");
+	profile.is_difference = false;
+	profile.period = 1;
 	profile.is_stopped = true;
 	check_truth(&plain, &profile,
 		    "Estimates (±4.8 % of all live bytes, from 12,345 recorded blocks); nothing new is recorded now.\n"
@@ -115,6 +142,7 @@ static void test_estimates(void)
 int main(void)
 {
 	test_headlines();
+	test_difference();
 	test_truth();
 	test_estimates();
 	return CHECK_RESULT();

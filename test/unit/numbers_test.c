@@ -38,6 +38,16 @@ static void test_sizes(void)
 	CHECK_STRING(number_bytes_signed(-1536, buffer), "-1.5 KiB");
 	CHECK_STRING(number_bytes_signed(17, buffer), "+17 B");
 	CHECK_STRING(number_bytes_signed(INT64_MIN, buffer), "-8.0 EiB");
+	CHECK_STRING(number_bytes_of(1536, false, buffer), "1.5 KiB");
+	CHECK_STRING(number_bytes_of(1536, true, buffer), "+1.5 KiB");
+	CHECK_STRING(number_bytes_of(-1536, false, buffer), "-1.5 KiB");
+	CHECK_STRING(number_bytes_of(0, true, buffer), "0 B");
+	CHECK_STRING(number_short_of(47600, true, buffer), "+47.6k");
+	CHECK_STRING(number_short_of(-5, false, buffer), "-5");
+	CHECK_STRING(number_short_of(5, false, buffer), "5");
+	CHECK_STRING(number_grouped_of(-12345, false, buffer), "-12,345");
+	CHECK_STRING(number_grouped_of(12345, true, buffer), "+12,345");
+	CHECK_STRING(number_grouped_of(INT64_MIN, true, buffer), "-9,223,372,036,854,775,808");
 }
 
 // A percentage, where the error is not above the value; never 0.

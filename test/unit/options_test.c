@@ -266,13 +266,69 @@ static void test_views(void)
 	CHECK(good("report x --limit 0").limit > 1000000); // all
 	CHECK(good("report x --wide --ledger").wide && good("dump 1 --ledger").ledger);
 	CHECK_STRING(good("report -").paths[0], "-");
-	bad("report", "the file is missing");
+	bad("report", "the file or PID is missing");
 	bad("report a b", "too many arguments: b");
 	bad("diff a", "two files are needed");
 	bad("diff a b c", "too many arguments: c");
 	bad("report x --limit many", "--limit expects a number, got 'many'");
 	bad("attach 1 --own x", "--own is only valid with dump, report and diff");
 	bad("diff a b --ledger", "--ledger is only valid with dump and report");
+}
+
+// --by and the like: what a row is, and what goes together.
+static void test_view_words(void)
+{
+	static const struct {
+		const char *line;
+		enum row_unit unit;
+	} units[] = {
+		{ "report x", ROWS_SITE },
+		{ "report x --by site", ROWS_SITE },
+		{ "dump 1 --by function", ROWS_FUNCTION },
+		{ "diff a b --by line", ROWS_LINE },
+		{ "report x --by=file", ROWS_FILE },
+		{ "report x --by module --cumulative", ROWS_MODULE },
+		{ "report x --cumulative", ROWS_FUNCTION },
+		{ "report x --tree", ROWS_FUNCTION },
+		{ "report x --tree --by line", ROWS_LINE },
+		{ "report x --bottom-up", ROWS_FUNCTION },
+		{ "report x --by thread", ROWS_THREAD },
+		{ "report x --by size", ROWS_SIZE },
+		{ "report x --by age", ROWS_AGE },
+	};
+	struct options options;
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		options = good(units[i].line);
+		CHECK_EQUAL(view_words_unit(&options.view), units[i].unit);
+	}
+	CHECK_STRING(row_unit_name(ROWS_AGE), "age");
+	options = good("report x --focus a --ignore b --focus c --sort alloc-blocks --all-frames");
+	CHECK_EQUAL(options.view.filter_count, 3);
+	CHECK(options.view.filters[1].kind == STACK_IGNORE && options.view.filters[2].kind == STACK_FOCUS);
+	CHECK_STRING(options.view.filters[2].regex, "c");
+	CHECK_EQUAL(options.view.order, ORDER_ALLOCATIONS);
+	CHECK(options.view.all_frames && !options.view.tree && !options.has_limit);
+	CHECK(good("report x --limit 10").has_limit);
+	CHECK_STRING(good("report 123").pid_text, "123"); // digits alone are a process
+	CHECK_EQUAL(good("report 123").path_count, 0);
+	CHECK_STRING(good("report ./123").paths[0], "./123");
+	CHECK_STRING(good("report 12a").paths[0], "12a");
+	CHECK(!good("report ./123").pid_text);
+	CHECK_STRING(good("diff 1 2").paths[1], "2"); // of files alone
+	CHECK_STRING(good("diff a b -o c").output, "c");
+	bad("report x --by sites", "--by expects site, function, line, file, module, thread, size or age, got 'sites'");
+	bad("report x --sort size", "--sort expects live-bytes, live-blocks, alloc-bytes, alloc-blocks, error or name");
+	bad("report x --sort cumulative", "--sort expects");
+	bad("report x --focus (", "--focus: '(' is no regular expression");
+	bad("report x --ignore [", "--ignore: '[' is no regular expression");
+	bad("report x --tree --cumulative", "--cumulative is for rows");
+	bad("report x --tree --by site", "--tree needs --by function, line, file or module");
+	bad("report x --bottom-up --by thread", "--bottom-up needs --by");
+	bad("report x --cumulative --by age", "--cumulative needs --by");
+	bad("attach 1 --by site", "--by is only valid with dump, report and diff");
+	bad("report x -o y", "-o is only valid with dump and diff");
+	bad("diff a b -o - --json", "both want standard output");
 }
 
 static void test_wrong(void)
@@ -302,8 +358,8 @@ static void test_wrong(void)
 	bad("dump 1 -o", "-o needs a value");
 	bad("dump 1 --output", "--output needs a value");
 	bad("attach 1 --depth", "--depth needs a value");
-	bad("attach 1 -o x", "-o is only valid with dump");
-	bad("status -o x", "-o is only valid with dump");
+	bad("attach 1 -o x", "-o is only valid with dump and diff");
+	bad("status -o x", "-o is only valid with dump and diff");
 	bad("dump 1 -o x --depth 5", "--depth is only valid with attach and set");
 	bad("attach 1 --errors", "--errors is only valid with dump");
 	CHECK(good("dump 1 -o x --errors").errors);
@@ -359,6 +415,7 @@ int main(void)
 	test_sizes();
 	test_settings();
 	test_views();
+	test_view_words();
 	test_wrong();
 	test_json();
 	return CHECK_RESULT();

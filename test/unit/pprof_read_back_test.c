@@ -36,6 +36,8 @@ static const struct {
 	{ "6'sampling_interval_most: 99999999999999999999' 6'samples: 18446744073709551616'",
 	  2,
 	  { .program = (char[]){ "unknown" } } },
+	{ "6'difference: 1 (x)' 6'pid: 3'", 2, { .program = (char[]){ "unknown" }, .pid = 3, .is_difference = true } },
+	{ "6'difference: 0 (x)' 6'difference: x'", 2, { .program = (char[]){ "unknown" } } },
 	{ "6'pid: 1' 6'pid: 2 (text)' 6'program: a' 6'program: b'", 4, { .program = (char[]){ "a" }, .pid = 1 } },
 	{ "6'program: a | pid: 5'", 1, { .program = (char[]){ "a | pid: 5" } } },
 	// packed
@@ -74,6 +76,7 @@ static void test_comments(void)
 		CHECK_STRING(profile.stopped_because ? profile.stopped_because : "none",
 			     expected->stopped_because ? expected->stopped_because : "none");
 		CHECK_EQUAL(profile.is_estimate, expected->is_estimate);
+		CHECK_EQUAL(profile.is_difference, expected->is_difference);
 		CHECK_EQUAL(profile.interval_most, expected->interval_most);
 		CHECK_EQUAL(profile.total.live_records, expected->total.live_records);
 		CHECK_EQUAL(profile.total.live_objects_variance, expected->total.live_objects_variance);
@@ -197,7 +200,7 @@ static struct ledger_line ledger[] = { { seen, seen_text, 18, false, false },
 				       { lost, lost_text, 0, true, false } };
 enum { LEDGER_READ = COUNT(ledger) - 1 }; // a line that is 0 is not written
 
-static struct heap_profile ours(bool is_estimate)
+static struct heap_profile ours(bool is_estimate, bool is_difference)
 {
 	struct heap_profile profile = {
 		.mappings = mappings,
@@ -218,6 +221,7 @@ static struct heap_profile ours(bool is_estimate)
 		.duration_ns = 5000000000,
 		.period = is_estimate ? 4096 : 1,
 		.is_estimate = is_estimate,
+		.is_difference = is_difference,
 		.interval_most = is_estimate ? 8192 : 0,
 		.stopped_ns = 1234567,
 		.stopped_because = "asked for",
@@ -280,6 +284,7 @@ static void check_header(const struct heap_profile *read, const struct heap_prof
 {
 	CHECK(!read->is_foreign);
 	CHECK_EQUAL(read->is_estimate, written->is_estimate);
+	CHECK_EQUAL(read->is_difference, written->is_difference);
 	CHECK_EQUAL(read->time_ns, written->time_ns);
 	CHECK_EQUAL(read->duration_ns, written->duration_ns);
 	CHECK_EQUAL(read->period, written->period);
@@ -300,9 +305,23 @@ static void check_header(const struct heap_profile *read, const struct heap_prof
 	}
 }
 
-static void test_round_trip(bool is_estimate)
+// Values below 0 alone say so, too.
+static void test_difference(void)
 {
-	const struct heap_profile written = ours(is_estimate);
+	struct heap_profile profile;
+
+	must(decode(TYPE TEXTS "2{2=100}", &profile));
+	CHECK(!profile.is_difference);
+	heap_profile_deinit(&profile);
+	must(decode(TYPE TEXTS "2{2=100} 2{2=-1}", &profile));
+	CHECK(profile.is_difference && profile.is_foreign);
+	CHECK_EQUAL(profile.total.live_bytes, 99);
+	heap_profile_deinit(&profile);
+}
+
+static void test_round_trip(bool is_estimate, bool is_difference)
+{
+	const struct heap_profile written = ours(is_estimate, is_difference);
 	const struct pprof_options options = { .errors = true };
 	struct heap_profile read;
 	uint8_t *data = NULL, *again = NULL;
@@ -332,7 +351,9 @@ int main(void)
 	test_comments();
 	test_ledger();
 	test_labels();
-	test_round_trip(false);
-	test_round_trip(true);
+	test_difference();
+	test_round_trip(false, false);
+	test_round_trip(true, false);
+	test_round_trip(true, true);
 	return CHECK_RESULT();
 }

@@ -87,6 +87,7 @@ static void test_places(void)
 	CHECK(!profile_diff_make(&old.profile, &new.profile, &diff));
 	write_diff(&diff.profile, text, sizeof(text));
 	CHECK_STRING(text, expected);
+	CHECK(diff.profile.is_difference);
 	CHECK_EQUAL(diff.profile.total.live_bytes, 188 - 216);
 	CHECK_EQUAL(diff.profile.total.live_bytes_variance, 77 + 3800);
 	CHECK_EQUAL(diff.profile.samples[2].values.live_bytes_variance, 2507);

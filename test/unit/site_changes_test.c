@@ -127,6 +127,50 @@ static void test_cases(void)
 	hand_free(&new_hand);
 }
 
+static const struct {
+	enum values_order order;
+	const char *expected;
+} sorted[] = {
+	{ ORDER_BLOCKS, "-1 0: 0 - 100 = -100 +- 3 !\n"
+			"0 -1: 107 - 0 = 107 +- 0 !\n"
+			"2 2: 10 - 40 = -30 +- 0 !\n"
+			"3 -1: 10 - 0 = 10 +- 0 !\n"
+			"1 1: 55 - 50 = 5 +- 6\n"
+			"4 3: 4 - 4 = 0 +- 0\n" },
+	// the stack that is not known has no name
+	{ ORDER_NAME, "4 3: 4 - 4 = 0 +- 0\n"
+		      "2 2: 10 - 40 = -30 +- 0 !\n"
+		      "3 -1: 10 - 0 = 10 +- 0 !\n"
+		      "0 -1: 107 - 0 = 107 +- 0 !\n"
+		      "-1 0: 0 - 100 = -100 +- 3 !\n"
+		      "1 1: 55 - 50 = 5 +- 6\n" },
+};
+
+static void test_sort(void)
+{
+	struct hand_sites old, new;
+	struct hand_profile old_hand, new_hand;
+
+	hand_make(&old_hand, old_places, 4, NULL, 0, 0x10000);
+	hand_make(&new_hand, new_places, 4, NULL, 0, 0x10000);
+	make_sites(&old, old_sites, sizeof(old_sites) / sizeof(old_sites[0]));
+	make_sites(&new, new_sites, sizeof(new_sites) / sizeof(new_sites[0]));
+	old.list.items[0].values.live_objects = 11; // more blocks than the site that has more bytes
+	for (size_t i = 0; i < sizeof(sorted) / sizeof(sorted[0]); i++) {
+		struct site_changes changes;
+		char text[1000];
+
+		CHECK(!site_changes_make(&old_hand.named, &old.list, &new_hand.named, &new.list, MATCH_LINES,
+					 CHANGES_BY_SIZE, &changes));
+		site_changes_sort(&changes, &old_hand.named, &new_hand.named, sorted[i].order);
+		write_changes(&changes, &old, &new, text, sizeof(text));
+		CHECK_STRING(text, sorted[i].expected);
+		site_changes_deinit(&changes);
+	}
+	hand_free(&old_hand);
+	hand_free(&new_hand);
+}
+
 // Of an estimate no error is below its interval, also where there is no sample at all.
 static void test_errors(void)
 {
@@ -194,6 +238,7 @@ static void test_empty_and_limits(void)
 int main(void)
 {
 	test_cases();
+	test_sort();
 	test_errors();
 	test_empty_and_limits();
 	return CHECK_RESULT();

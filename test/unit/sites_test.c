@@ -55,9 +55,54 @@ static void test_sites(const struct frame_rules *rules)
 
 	CHECK(!profile_view_make(&made_profile, rules, &view));
 	CHECK_EQUAL(view.sites.count, EXPECTED);
+	CHECK(!view.kept);
+	CHECK_EQUAL(view.shown.live_bytes, 1060);
+	CHECK_EQUAL(view.shown_count, 7);
 	for (size_t i = 0; i < EXPECTED && view.sites.count == EXPECTED; i++)
 		check_site(&view, i);
 	profile_view_deinit(&view);
+}
+
+// In other orders, and of a part of the stacks.
+static void test_options(const struct frame_rules *rules)
+{
+	static const struct {
+		enum values_order order;
+		const char *focus, *ignore, *expected; // first site, its live bytes, how many sites, live bytes of all
+	} cases[] = {
+		{ ORDER_LIVE, NULL, NULL, "shop::Cache::put 700 6 1060" },
+		{ ORDER_BLOCKS, NULL, "put", "[unknown] 3 4 60" },
+		{ ORDER_ALLOCATED, "xmalloc|start_thread", NULL, "plain.so+0x1234 50 2 50" },
+		{ ORDER_NAME, NULL, NULL, "[unknown] 3 6 1060" },
+		{ ORDER_LIVE, "Other::handle", NULL, "shop::Cache::put 300 1 300" },
+		{ ORDER_LIVE, "assign", NULL, "shop::Cache::put 100 1 100" }, // a part of a site
+		{ ORDER_LIVE, "nothing is called so", NULL, "none 0 0 0" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct stack_filter *filter = NULL;
+		struct profile_view view;
+		const struct site *first;
+		char text[100];
+
+		CHECK(!stack_filter_create(&filter));
+		if (cases[i].focus)
+			CHECK(!stack_filter_add(filter, STACK_FOCUS, cases[i].focus, "--focus"));
+		if (cases[i].ignore)
+			CHECK(!stack_filter_add(filter, STACK_IGNORE, cases[i].ignore, "--ignore"));
+		CHECK(!profile_view_make_of(&made_profile, &(struct view_options){ rules, filter, cases[i].order },
+					    &view));
+		first = view.sites.count > 0 ? &view.sites.items[0] : NULL;
+		snprintf(text, sizeof(text), "%s %d %zu %d",
+			 !first               ? "none"
+			 : first->path_length ? place_of(&view.named, first->path[0])->name
+					      : "[unknown]",
+			 first ? (int)first->values.live_bytes : 0, view.sites.count, (int)view.shown.live_bytes);
+		CHECK_STRING(text, cases[i].expected);
+		CHECK(view.kept);
+		profile_view_deinit(&view);
+		stack_filter_destroy(filter);
+	}
 }
 
 // A path is cut where it is asked to be.
@@ -115,6 +160,7 @@ int main(void)
 
 	CHECK(!frame_rules_create(&rules));
 	test_sites(rules);
+	test_options(rules);
 	test_path(rules);
 	test_places(rules);
 	test_rules(rules);

@@ -41,10 +41,10 @@ static void test_orders(void)
 		const char *name;
 		int size, weight;
 	} cases[ORDER_COUNT] = {
-		[ORDER_LIVE] = { "live", 40, 40 },
-		[ORDER_BLOCKS] = { "blocks", 30, 30 },
-		[ORDER_ALLOCATED] = { "allocated", 20, 20 },
-		[ORDER_ALLOCATIONS] = { "allocations", 10, 10 },
+		[ORDER_LIVE] = { "live-bytes", 40, 40 },
+		[ORDER_BLOCKS] = { "live-blocks", 30, 30 },
+		[ORDER_ALLOCATED] = { "alloc-bytes", 20, 20 },
+		[ORDER_ALLOCATIONS] = { "alloc-blocks", 10, 10 },
 		[ORDER_ERROR] = { "error", 7, 40 },
 		[ORDER_NAME] = { "name", 40, 40 },
 		[ORDER_CUMULATIVE] = { "cumulative", 40, 40 },

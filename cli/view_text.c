@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/view_text.h"
+
+#include "cli/console.h"
+#include "cli/site_rows.h"
+#include "cli/tree_rows.h"
+#include "cli/value_cells.h"
+#include "lib/own_rules.h"
+
+#include <stdint.h>
+
+struct hs_error *view_setting_init(const struct options *options, struct view_setting *ret)
+{
+	struct hs_error *error = hs_own_rules(options->own_rules, options->own_rule_count, &ret->rules);
+
+	if (error)
+		return error;
+	error = view_words_filter(&options->view, &ret->filter);
+	if (error)
+		frame_rules_destroy(ret->rules);
+	else
+		ret->options = (struct view_options){ ret->rules, ret->filter, options->view.order };
+	return error;
+}
+
+void view_setting_deinit(struct view_setting *setting)
+{
+	frame_rules_destroy(setting->rules);
+	stack_filter_destroy(setting->filter);
+	*setting = (struct view_setting){ 0 };
+}
+
+// Of threads, sizes and ages no profile says anything yet.
+struct hs_error *view_check(const struct options *options)
+{
+	const enum row_unit unit = view_words_unit(&options->view);
+
+	if (unit < ROWS_THREAD)
+		return NULL;
+	return hs_error_create(
+		HS_ERROR_NOT_FOUND,
+		"the profile does not say the %s of its blocks; rows can be by site, function, line, file "
+		"or module",
+		row_unit_name(unit));
+}
+
+// Frames that only pass on what another one asked for.
+static unsigned hidden_classes(const struct view_words *words)
+{
+	return words->all_frames ? 0
+				 : frame_class_bit(FRAME_ALLOCATOR) | frame_class_bit(FRAME_WRAPPER) |
+					   frame_class_bit(FRAME_CONTAINER);
+}
+
+// pre: a unit of frames
+static enum place_unit place_unit_of(enum row_unit unit)
+{
+	switch (unit) {
+	case ROWS_LINE:
+		return UNIT_LINE;
+	case ROWS_FILE:
+		return UNIT_FILE;
+	case ROWS_MODULE:
+		return UNIT_MODULE;
+	default:
+		return UNIT_FUNCTION;
+	}
+}
+
+void shown_print(const struct options *options, const struct profile_view *view)
+{
+	const struct heap_profile *profile = view->named.profile;
+	char bytes[NUMBER_SIZE], count[NUMBER_SIZE], shown[NUMBER_SIZE], all[NUMBER_SIZE];
+
+	if (!view->kept)
+		return;
+	console_print(options, "  shown         %10s  in %s %s, %s of %s stacks (--focus, --ignore)\n",
+		      number_bytes_of(view->shown.live_bytes, profile->is_difference, bytes),
+		      number_grouped_of(view->shown.live_objects, profile->is_difference, count),
+		      view->shown.live_objects == 1 ? "block" : "blocks", number_grouped(view->shown_count, shown),
+		      number_grouped(profile->sample_count, all));
+}
+
+struct hs_error *view_report(const struct options *options, const struct profile_view *view, size_t limit,
+			     struct report *ret)
+{
+	const struct view_words *words = &options->view;
+	const struct report_options report = {
+		.unit = place_unit_of(view_words_unit(words)),
+		.is_cumulative = words->cumulative,
+		.order = words->order,
+		.limit = limit,
+		.hidden = hidden_classes(words),
+		.kept = view->kept,
+	};
+
+	return report_make(&view->named, &report, ret);
+}
+
+struct hs_error *view_tree(const struct options *options, const struct profile_view *view, size_t limit,
+			   double share_least, struct call_tree *ret)
+{
+	const struct view_words *words = &options->view;
+	const struct tree_options tree = {
+		.unit = place_unit_of(view_words_unit(words)),
+		.is_from_leaf = words->bottom_up,
+		.order = words->order,
+		.limit = limit,
+		.share_least = share_least,
+		.hidden = hidden_classes(words),
+		.kept = view->kept,
+	};
+
+	return call_tree_make(&view->named, &tree, ret);
+}
+
+static struct hs_error *print_row(const struct table *table, const struct value_kind *kind, bool is_cumulative,
+				  const struct report_row *row)
+{
+	const struct table_text text = { .name = row->text.name,
+					 .full_name = row->text.full_name,
+					 .file = row->text.full_name[0] ? row->text.file : "", // else it is the name
+					 .line = row->text.line,
+					 .via = "",
+					 .mark = "" };
+	const struct profile_values *values = is_cumulative ? &row->cumulative : &row->values;
+	char other[NUMBER_SIZE + 1];
+	struct value_cells cells;
+	const char *shown[TABLE_COLUMNS_MAX] = { cells.bytes };
+	size_t count = 1;
+
+	value_cells_make(kind, values, &cells);
+	if (value_has_error(kind))
+		shown[count++] = cells.error;
+	shown[count++] = cells.blocks;
+	shown[count++] = value_bytes(kind, is_cumulative ? &row->values : &row->cumulative, other);
+	return table_row(table, shown, 0, &text);
+}
+
+static struct table row_table(const struct options *options, const struct value_kind *kind)
+{
+	const char *values = kind->is_allocated ? "allocated" : "live";
+	struct table table = { .options = options };
+
+	table_column(&table, options->view.cumulative ? "cumulative" : values, 10);
+	if (value_has_error(kind))
+		table_column(&table, "", -9);
+	table_column(&table, "blocks", 7);
+	table_column(&table, options->view.cumulative ? "itself" : "cumulative", 10);
+	return table;
+}
+
+static struct hs_error *print_report(const struct options *options, const struct profile_view *view)
+{
+	const struct value_kind kind = value_kind_of(view->named.profile, options->view.order);
+	const bool is_cumulative = options->view.cumulative;
+	const struct table table = row_table(options, &kind);
+	struct report report;
+	char bytes[NUMBER_SIZE + 1], count[NUMBER_SIZE];
+	struct hs_error *error = view_report(options, view, options->limit == SIZE_MAX ? 0 : options->limit, &report);
+
+	if (error)
+		return error;
+	if (report.count > 0)
+		error = table_head(&table, row_unit_name(view_words_unit(&options->view)));
+	for (size_t i = 0; i < report.count && !error; i++)
+		error = print_row(&table, &kind, is_cumulative, &report.rows[i]);
+	// what overlaps has no sum
+	if (!error && report.others_count > 0 && is_cumulative)
+		console_print(options, "%s more (--limit 0 for all)\n", number_grouped(report.others_count, count));
+	else if (!error && report.others_count > 0)
+		console_print(options, "%10s in %s more (--limit 0 for all)\n",
+			      value_bytes(&kind, &report.others, bytes), number_grouped(report.others_count, count));
+	report_deinit(&report);
+	return error;
+}
+
+static struct hs_error *print_tree(const struct options *options, const struct profile_view *view)
+{
+	const bool is_whole = options->limit == SIZE_MAX;
+	struct call_tree tree;
+	struct hs_error *error =
+		view_tree(options, view, is_whole ? 0 : options->limit, is_whole ? 0 : TREE_SHARE_LEAST, &tree);
+
+	if (error)
+		return error;
+	error = tree_rows_print(options, view->named.profile, &tree);
+	call_tree_deinit(&tree);
+	return error;
+}
+
+struct hs_error *view_rows_print(const struct options *options, const struct profile_view *view)
+{
+	if (view_is_tree(options))
+		return print_tree(options, view);
+	if (view_words_unit(&options->view) == ROWS_SITE)
+		return site_rows_print(options, &view->named, &view->sites, options->limit);
+	return print_report(options, view);
+}

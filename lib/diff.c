@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/diff.h"
+
+#include "lib/profile_writer.h"
+#include "lib/read_profile.h"
+
+void hs_diff_result_deinit(struct hs_diff_result *result)
+{
+	profile_view_deinit(&result->view);
+	profile_view_deinit(&result->new_view);
+	profile_view_deinit(&result->old_view);
+	profile_diff_deinit(&result->difference);
+	heap_profile_deinit(&result->new);
+	heap_profile_deinit(&result->old);
+	*result = (struct hs_diff_result){ 0 };
+}
+
+static struct hs_error *read_sides(const struct hs_diff_options *options, struct hs_diff_result *result)
+{
+	struct hs_error *error = hs_read_profile(options->old_path, &result->old);
+
+	if (!error)
+		error = hs_read_profile(options->new_path, &result->new);
+	return error;
+}
+
+static struct hs_error *look(const struct hs_diff_options *options, struct hs_diff_result *result)
+{
+	struct hs_error *error = profile_view_make_of(&result->old, &options->view, &result->old_view);
+
+	if (!error)
+		error = profile_view_make_of(&result->new, &options->view, &result->new_view);
+	if (!error)
+		error = profile_diff_make(&result->old, &result->new, &result->difference);
+	if (!error)
+		error = profile_view_make_of(&result->difference.profile, &options->view, &result->view);
+	return error;
+}
+
+static struct hs_error *write_difference(const struct hs_diff_options *options, struct profile_writer *writer,
+					 struct hs_diff_result *result)
+{
+	const struct profile_writing writing = {
+		.profile = &result->difference.profile,
+		.named = &result->view.named,
+		.compared_with = options->old_path,
+	};
+
+	return options->output ? profile_writer_write(writer, &writing, &result->file_bytes) : NULL;
+}
+
+struct hs_error *hs_diff(const struct hs_diff_options *options, struct hs_diff_result *ret)
+{
+	struct profile_writer writer = { 0 };
+	struct hs_error *error;
+
+	*ret = (struct hs_diff_result){ 0 };
+	error = read_sides(options, ret);
+	if (!error)
+		error = look(options, ret);
+	if (!error)
+		error = profile_writer_open(options->output, &writer);
+	if (!error)
+		error = write_difference(options, &writer, ret);
+	if (error)
+		hs_diff_result_deinit(ret);
+	return error;
+}

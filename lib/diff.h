@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// To compare two profiles that were written before.
+#ifndef HEAPSNAP_LIB_DIFF_H
+#define HEAPSNAP_LIB_DIFF_H
+
+#include "base/error.h"
+#include "views/diff.h"
+#include "views/profile_view.h"
+
+#include <stdint.h>
+
+struct hs_diff_options {
+	const char *old_path, *new_path; // pprof files; "-" = standard input
+	const char *output;              // where the difference goes, as in lib/dump.h; NULL = nowhere
+	struct view_options view;        // of all three
+};
+
+struct hs_diff_result {
+	struct heap_profile old, new;
+	struct profile_view old_view, new_view;
+	struct profile_diff difference; // new - old
+	struct profile_view view;       // of the difference
+	uint64_t file_bytes;            // written; of pprof compressed
+};
+
+// The file has all of the difference, whatever the filter of the view is, and is there whole or not at all. *ret is the
+// caller's, and stays where it is; on failure it is empty. Errors as of hs_read_profile, and as of a file that cannot
+// be written.
+struct hs_error *hs_diff(const struct hs_diff_options *options, struct hs_diff_result *ret) HS_MUST_CHECK;
+void hs_diff_result_deinit(struct hs_diff_result *result);
+
+#endif

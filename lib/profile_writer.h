@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// A profile into a file, in the format that its name says: what ends in .html becomes a page, everything else pprof.
+#ifndef HEAPSNAP_LIB_PROFILE_WRITER_H
+#define HEAPSNAP_LIB_PROFILE_WRITER_H
+
+#include "base/error.h"
+#include "proto/output_file.h"
+#include "views/named_profile.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct profile_writer {
+	struct output_file file;
+	bool is_page; // and needs names
+};
+
+struct profile_writing {
+	const struct heap_profile *profile;
+	const struct named_profile *named; // of the same; NULL: nothing but pprof can be written, which hides no frame
+	const char *compared_with;         // of a difference: what was taken off; NULL = it is none
+	bool errors;                       // label each stack with its number of samples and its standard errors
+};
+
+// *ret is the caller's until it is written or discarded; `path` NULL: nothing is to be written. Errors as of
+// output_file_create; HS_ERROR_REFUSED: this program has no page.
+struct hs_error *profile_writer_open(const char *path, struct profile_writer *ret) HS_MUST_CHECK;
+// Closes it in any case. *size_ret: bytes of the file.
+struct hs_error *profile_writer_write(struct profile_writer *writer, const struct profile_writing *what,
+				      uint64_t *size_ret) HS_MUST_CHECK;
+// Safe after writing, and on a zeroed struct.
+void profile_writer_discard(struct profile_writer *writer);
+
+#endif
