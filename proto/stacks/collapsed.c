@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,6 +74,21 @@ static struct hs_error *write_stack(struct collapsing *collapsing, const struct 
 	return NULL;
 }
 
+// Of stacks with one frame or none, which have no semicolon, or of all others.
+static struct hs_error *write_stacks(struct collapsing *collapsing, bool are_short)
+{
+	const struct named_profile *named = collapsing->named;
+	struct hs_error *error = NULL;
+
+	for (size_t i = 0; i < named->profile->sample_count && !error; i++) {
+		const struct profile_sample *sample = &named->profile->samples[i];
+
+		if (sample->values.live_bytes > 0 && (named_stack(named, sample, NULL, 0) < 2) == are_short)
+			error = write_stack(collapsing, sample);
+	}
+	return error;
+}
+
 struct hs_error *collapsed_write(const struct named_profile *named, FILE *file)
 {
 	struct collapsing collapsing = { .named = named, .file = file };
@@ -81,9 +97,9 @@ struct hs_error *collapsed_write(const struct named_profile *named, FILE *file)
 	collapsing.names = calloc(named->place_count + 1, sizeof(*collapsing.names));
 	if (!collapsing.names)
 		return &hs_error_no_memory;
-	for (size_t i = 0; i < named->profile->sample_count && !error; i++)
-		if (named->profile->samples[i].values.live_bytes > 0)
-			error = write_stack(&collapsing, &named->profile->samples[i]);
+	error = write_stacks(&collapsing, false);
+	if (!error)
+		error = write_stacks(&collapsing, true);
 	collapsing_deinit(&collapsing);
 	return error;
 }

@@ -6,7 +6,7 @@
 // A semicolon in a name becomes a colon, what no terminal should get an escape (base/printable.h). A reader takes a
 // number at the end of a line for the value, and one before that for a second value: of a name that ends with a blank
 // and a number, the blank becomes an underscore. Code without a name is "module+0x1234", a stack without frames
-// "[stack unknown]".
+// "[stack unknown]". Lines without a semicolon come last: Perfetto tells the format by the first three.
 #ifndef HEAPSNAP_PROTO_STACKS_COLLAPSED_H
 #define HEAPSNAP_PROTO_STACKS_COLLAPSED_H
 

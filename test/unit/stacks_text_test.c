@@ -78,9 +78,11 @@ static struct made_named *make(void)
 static void test_stacks(void)
 {
 	struct made_named *made = make();
-	char *text = collapsed_text(made);
+	char *text;
 
-	CHECK_STRING(text, "main;shop::put(int) 400\n[stack unknown] 7\n");
+	made_sample(made, (const uint32_t[]){ 0, 0 }, 2, &(struct profile_values){ .live_bytes = 3 });
+	text = collapsed_text(made);
+	CHECK_STRING(text, "main;shop::put(int) 400\nshop::put(int);shop::put(int) 3\n[stack unknown] 7\n");
 	free(text);
 	made_named_free(made);
 }
