@@ -19,7 +19,7 @@ FILE_NAME = re.compile(r"\.(c|h|py|md)$")
 IN_BACKQUOTES = re.compile(r"`([\w./*-]+\.(?:c|h|S|cc|py|md|proto|pml|lds|json))`")
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)")
 COLUMNS_MAX = 120
-OF_OTHERS = {"mm/mlock.c", "sys/ptrace.h"}  # of Linux, of the C library
+OF_OTHERS = {"mm/mlock.c", "sys/ptrace.h", ".speedscope.json"}  # of Linux, of the C library, the end of a name
 
 
 def named_tests(text):
