@@ -220,6 +220,7 @@ enum exit_status command_diff(const struct options *options)
 		.old_path = options->paths[0],
 		.new_path = options->paths[1],
 		.output = options->output,
+		.format = options->format,
 	};
 	struct view_setting setting;
 	struct hs_diff_result result;

@@ -132,6 +132,7 @@ static enum exit_status dump_process(const struct options *options, const struct
 {
 	const struct hs_dump_options dump = {
 		.output = options->output,
+		.format = options->format,
 		.view = *view,
 		.errors = options->errors,
 		.stop = options->stop,

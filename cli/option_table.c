@@ -61,7 +61,10 @@ const struct option_description option_table[] = {
 	  "malloc, or a layout, like 'alloc(_,size)' and 'free(_,block)'; add the word nothrow if the function never throws and "
 	  "is no cancellation point; if that is wrong, the process ends. See heapsnap-attach(1)" },
 	{ OPTION_OUTPUT, "output", "FILE", FOR(DUMP) | FOR(DIFF), "where the profile goes",
-	  "the profile, or the difference, for pprof; NAME.html for a page that a browser shows; - for standard output" },
+	  "the profile, or the difference, for pprof; - for standard output. NAME.html is a page that a browser shows, NAME.json "
+	  "all stacks as JSON, NAME.collapsed what flamegraph.pl reads; see --format" },
+	{ OPTION_FORMAT, "format", "FORMAT", FOR(DUMP) | FOR(DIFF), "format of the profile",
+	  "format of what -o writes, whatever its name ends in: pprof, html, json; of dump also collapsed, speedscope" },
 	{ OPTION_LIMIT, "limit", "N", FOR_VIEWS, "rows to show",
 	  "rows to show, of a tree below each row (default: " LIMIT_ROWS "); 0 for all" },
 	{ OPTION_BY, "by", "UNIT", FOR_VIEWS, "what a row is",

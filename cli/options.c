@@ -215,6 +215,12 @@ static bool take_output(struct options *options, const char *text)
 	return true;
 }
 
+static bool take_format(struct options *options, const char *text)
+{
+	return profile_format_named(text, &options->format) ||
+	       options_refuse(options, "--format expects pprof, html, collapsed, speedscope or json, got '%s'", text);
+}
+
 static bool take_limit(struct options *options, const char *text)
 {
 	uint64_t number;
@@ -292,6 +298,7 @@ static const struct {
 	{ OPTION_EXACT, take_exact },
 	{ OPTION_BUDGET, take_budget },
 	{ OPTION_OUTPUT, take_output },
+	{ OPTION_FORMAT, take_format },
 	{ OPTION_LIMIT, take_limit },
 	{ OPTION_OWN, take_own },
 	{ OPTION_LIBRARY, take_library },
@@ -366,6 +373,8 @@ static bool check_settings(const struct options *options)
 				      "--stop-recording, --start-recording, --depth)");
 	if (options->output && strcmp(options->output, "-") == 0 && options->json)
 		return options_refuse(options, "%s", "-o - and --json both want standard output");
+	if (options->format != PROFILE_BY_NAME && !options->output)
+		return options_refuse(options, "%s", "--format is of what -o writes, and there is no -o");
 	if (options->output && !*options->output)
 		return options_refuse(options, "%s", "the output file's name is empty");
 	return view_words_check(options);

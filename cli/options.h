@@ -6,6 +6,7 @@
 #include "cli/option_table.h"
 #include "cli/view_words.h"
 #include "lib/own_rules.h"
+#include "lib/profile_format.h"
 #include "lib/sampling.h"
 #include "lib/user_allocators.h"
 
@@ -19,6 +20,7 @@ struct options {
 	enum command command;
 	const char *pid_text;                           // NULL = none given; report: of a process, not of a file
 	const char *output;                             // dump, diff: -o
+	enum profile_format format;                     // of it; dump, diff
 	const char *paths[2];                           // report, diff: the files
 	size_t path_count;                              //
 	bool ledger, wide;                              // dump, report, diff

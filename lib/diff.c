@@ -59,7 +59,7 @@ struct hs_error *hs_diff(const struct hs_diff_options *options, struct hs_diff_r
 	if (!error)
 		error = look(options, ret);
 	if (!error)
-		error = profile_writer_open(options->output, &writer);
+		error = profile_writer_open(options->output, options->format, &writer);
 	if (!error)
 		error = write_difference(options, &writer, ret);
 	if (error)

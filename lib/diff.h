@@ -4,6 +4,7 @@
 #define HEAPSNAP_LIB_DIFF_H
 
 #include "base/error.h"
+#include "lib/profile_format.h"
 #include "views/diff.h"
 #include "views/profile_view.h"
 
@@ -12,7 +13,8 @@
 struct hs_diff_options {
 	const char *old_path, *new_path; // pprof files; "-" = standard input
 	const char *output;              // where the difference goes, as in lib/dump.h; NULL = nowhere
-	struct view_options view;        // of all three
+	enum profile_format format;
+	struct view_options view; // of all three
 };
 
 struct hs_diff_result {

@@ -37,7 +37,7 @@ struct hs_error *hs_dump(const struct process *process, const struct hs_dump_opt
 	struct profile_writer writer;
 	uint64_t began = hs_monotonic_ns();
 	// The file first: an output that cannot be written must not cost the target a stop.
-	struct hs_error *error = profile_writer_open(options->output, &writer);
+	struct hs_error *error = profile_writer_open(options->output, options->format, &writer);
 
 	*ret = (struct hs_dump_result){ 0 };
 	if (error)
@@ -51,11 +51,12 @@ struct hs_error *hs_dump(const struct process *process, const struct hs_dump_opt
 	describe_totals(&timing, ret);
 	error = look(options, ret);
 	if (!error && options->output)
-		error = profile_writer_write(&writer,
-					     &(struct profile_writing){ .profile = &ret->profile,
-									.named = &ret->view.named,
-									.errors = options->errors },
-					     &ret->file_bytes);
+		error = profile_writer_write(
+			&writer,
+			&(struct profile_writing){ .profile = &ret->profile,
+						   .named = options->view.rules ? &ret->view.named : NULL,
+						   .errors = options->errors },
+			&ret->file_bytes);
 	profile_writer_discard(&writer);
 	ret->total_ns = hs_monotonic_ns() - began;
 	if (error)

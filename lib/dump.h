@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/process.h"
+#include "lib/profile_format.h"
 #include "snapshot/heap_profile.h"
 #include "views/profile_view.h"
 
@@ -13,10 +14,10 @@
 #include <stdint.h>
 
 struct hs_dump_options {
-	// Path of the profile, borrowed; "-" = standard output; NULL = none is written. What ends in .html becomes a
-	// page, everything else pprof.
+	// Path of the profile, borrowed; "-" = standard output; NULL = none is written.
 	const char *output;
-	struct view_options view; // of the result; rules NULL = none is made, and no page can be
+	enum profile_format format;
+	struct view_options view; // of the result; rules NULL = none is made, and nothing but pprof can be written
 	bool errors;              // label each stack with its number of samples and its standard errors
 	bool stop;                // stop all threads while the table is copied
 };

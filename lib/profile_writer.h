@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A profile into a file, in the format that its name says: what ends in .html becomes a page, everything else pprof.
+// A profile into a file, in the format that is asked for or that its name says.
 #ifndef HEAPSNAP_LIB_PROFILE_WRITER_H
 #define HEAPSNAP_LIB_PROFILE_WRITER_H
 
 #include "base/error.h"
+#include "lib/profile_format.h"
 #include "proto/output_file.h"
 #include "views/profile_view.h"
 
@@ -12,20 +13,22 @@
 
 struct profile_writer {
 	struct output_file file;
-	bool is_page; // and needs names
+	enum profile_format format; // all but pprof need names
 };
 
 struct profile_writing {
 	const struct heap_profile *profile;
-	const struct named_profile *named; // of the same; NULL where no page is written
+	const struct named_profile *named; // of the same; NULL: nothing but pprof can be written, which hides no frame
 	const char *compared_with;         // of a difference: what was taken off; NULL = it is none
 	bool errors;                       // label each stack with its number of samples and its standard errors
 };
 
 // *ret is the caller's until it is written or discarded; `path` NULL: nothing is to be written. Errors as of
 // output_file_create; HS_ERROR_REFUSED: this program has no page.
-struct hs_error *profile_writer_open(const char *path, struct profile_writer *ret) HS_MUST_CHECK;
-// Closes it in any case. *size_ret: bytes of the file.
+struct hs_error *profile_writer_open(const char *path, enum profile_format format,
+				     struct profile_writer *ret) HS_MUST_CHECK;
+// Closes it in any case. *size_ret: bytes of the file. HS_ERROR_REFUSED: the format has no negative values, which a
+// difference has.
 struct hs_error *profile_writer_write(struct profile_writer *writer, const struct profile_writing *what,
 				      uint64_t *size_ret) HS_MUST_CHECK;
 // Safe after writing, and on a zeroed struct.

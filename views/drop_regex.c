@@ -2,16 +2,9 @@
 #include "views/drop_regex.h"
 
 #include "base/cleanup.h"
-#include "views/frame_patterns.h"
 
-#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
-
-static bool is_dropped(const struct frame_pattern *row)
-{
-	return !row->within &&
-	       (row->class == FRAME_ALLOCATOR || row->class == FRAME_WRAPPER || row->class == FRAME_CONTAINER);
-}
 
 static bool begins(const char *text, const char *beginning) { return strncmp(text, beginning, strlen(beginning)) == 0; }
 
@@ -57,7 +50,7 @@ static void put_pattern(FILE *file, const char *text)
 		fputs("(<.*>)?", file);
 }
 
-struct hs_error *drop_regex_make(char **ret)
+struct hs_error *drop_regex_make(const bool *wanted, char **ret)
 {
 	size_t size;
 	HS_CLEANUP_FREE char *text = NULL;
@@ -71,7 +64,7 @@ struct hs_error *drop_regex_make(char **ret)
 	// Rust's <Type as Trait>, <T as Trait> when T is no path, <[u8]>::to_vec, <str>::to_lowercase.
 	fputs("(<*([^: ]+ as )?)?(str>::.*|\\[[^ ]*\\]>::.*", file);
 	for (size_t i = 0; i < frame_pattern_count; i++) {
-		if (!is_dropped(&frame_patterns[i]))
+		if (!drop_regex_takes(&frame_patterns[i]) || (wanted && !wanted[i]))
 			continue;
 		fputs("|", file);
 		put_pattern(file, frame_patterns[i].text);

@@ -4,7 +4,6 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/printable.h"
-#include "views/drop_regex.h"
 #include "views/frame_patterns.h"
 #include "views/pattern_index.h"
 #include "views/qualified_name.h"
@@ -22,7 +21,6 @@ struct frame_rules {
 	struct pattern_index functions, modules;
 	struct user_rule *user_rules; // in the order in which they were added
 	size_t user_count, user_room;
-	char *drop_regex; // owned
 };
 
 const char *frame_class_name(enum frame_class class)
@@ -47,8 +45,6 @@ struct hs_error *frame_rules_create(struct frame_rules **ret)
 	error = pattern_index_init(&rules->functions, frame_patterns, frame_pattern_count, "pattern");
 	if (!error)
 		error = pattern_index_init(&rules->modules, module_patterns, module_pattern_count, "module");
-	if (!error)
-		error = drop_regex_make(&rules->drop_regex);
 	if (error) {
 		frame_rules_destroy(rules);
 		return error;
@@ -68,11 +64,8 @@ void frame_rules_destroy(struct frame_rules *rules)
 	free(rules->user_rules);
 	pattern_index_deinit(&rules->functions);
 	pattern_index_deinit(&rules->modules);
-	free(rules->drop_regex);
 	free(rules);
 }
-
-const char *frame_rules_drop_regex(const struct frame_rules *rules) { return rules->drop_regex; }
 
 static struct hs_error *bad_regex(const char *origin, const char *regex, const regex_t *compiled, int status)
 {
@@ -399,4 +392,19 @@ struct frame_judgement frame_rules_judge(const struct frame_rules *rules, const 
 		return (struct frame_judgement){ FRAME_ALLOCATOR, "symbol of an allocator", NULL };
 	entry = frame->function[0] ? find_function(rules, frame, name) : NULL;
 	return entry ? judgement_of(entry, name) : judge_place(rules, frame);
+}
+
+const struct frame_pattern *frame_rules_pattern(const struct frame_rules *rules, const char *function)
+{
+	const struct frame_text frame = { .function = function };
+	struct pattern_subject subject = { .module = "", .may_be_rust = true };
+	struct pattern_key key, trait;
+	struct qualified_name parsed;
+	const struct pattern_entry *entry;
+
+	make_key(&key, &trait, &frame, name_parse(name_of(function, strlen(function)), &parsed) ? &parsed : NULL);
+	subject.text = key.text;
+	subject.last_part = key.last_part;
+	entry = pattern_index_find(&rules->functions, &subject);
+	return entry ? entry->row : NULL;
 }

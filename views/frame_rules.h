@@ -49,6 +49,7 @@ enum frame_rule_kind { FRAME_RULE_LIBRARY, FRAME_RULE_OWN };
 const char *frame_class_name(enum frame_class class);
 
 struct frame_rules;
+struct frame_pattern;
 
 // The built-in rules. *ret is owned by the caller. HS_ERROR_NO_MEMORY.
 struct hs_error *frame_rules_create(struct frame_rules **ret) HS_MUST_CHECK;
@@ -68,9 +69,8 @@ struct hs_error *frame_rules_add_text(struct frame_rules *rules, const char *tex
 // Never fails: what no rule knows is own where it has a name, else unknown.
 struct frame_judgement frame_rules_judge(const struct frame_rules *rules, const struct frame_text *frame);
 
-// For pprof's drop_frames (RE2, matched whole against names without what is behind their first bracket "("): one
-// expression for all built-in rules of allocators, wrappers and containers; lives as long as the rules. The user's own
-// rules are not in it. It is made of the same patterns, and says a little less (drop_regex.h).
-const char *frame_rules_drop_regex(const struct frame_rules *rules);
+// The built-in row that fits a function's name alone, wherever it is from, in whatever language, and whatever the
+// user's rules say; NULL = none fits. For views/drop_frames.h.
+const struct frame_pattern *frame_rules_pattern(const struct frame_rules *rules, const char *function);
 
 #endif

@@ -235,7 +235,7 @@ struct hs_error *named_profile_make(const struct heap_profile *profile, const st
 	struct naming naming = { .result = ret, .rules = rules };
 	struct hs_error *error = &hs_error_no_memory;
 
-	*ret = (struct named_profile){ .profile = profile };
+	*ret = (struct named_profile){ .profile = profile, .rules = rules };
 	ret->first_place = calloc(profile->location_count + 1, sizeof(*ret->first_place));
 	ret->texts = calloc(profile->function_count + profile->location_count + 1, sizeof(*ret->texts));
 	naming.short_names = calloc(profile->function_count + 1, sizeof(*naming.short_names));

@@ -29,6 +29,7 @@ struct code_place {
 
 struct named_profile {
 	const struct heap_profile *profile; // borrowed
+	const struct frame_rules *rules;    // that named it; borrowed
 	struct code_place *places;
 	size_t place_count;
 	uint32_t *first_place;     // of locations[i], index into location_places; location_count + 1 of them

@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/printable.h"
+#include "proto/pprof/pprof_comments.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -161,13 +162,17 @@ static struct hs_error *read_ledger_line(const char *text, struct heap_profile *
 	return NULL;
 }
 
-struct hs_error *comment_read(struct comment_reader *reader, const char *text, struct heap_profile *profile)
+// Whether a text says anything of a known kind; then it is read.
+static struct hs_error *read_known(struct comment_reader *reader, const char *text, struct heap_profile *profile,
+				   bool *is_known_ret)
 {
+	*is_known_ret = false;
 	for (int kind = 0; kind < KIND_COUNT; kind++) {
 		size_t length = strlen(kinds[kind]);
 
 		if (strncmp(text, kinds[kind], length) != 0 || strncmp(text + length, ": ", 2) != 0)
 			continue;
+		*is_known_ret = true;
 		if (reader->seen & 1u << kind)
 			return NULL;
 		if (kind == KIND_PROGRAM) {
@@ -177,5 +182,72 @@ struct hs_error *comment_read(struct comment_reader *reader, const char *text, s
 		read_kind(reader, (enum kind)kind, text + length + 2, profile);
 		return NULL;
 	}
-	return read_ledger_line(text, profile);
+	return NULL;
+}
+
+// The next part of a packed comment, in place: bars that stand twice become one. NULL = there is none.
+static char *next_part(char **rest)
+{
+	static const size_t separator_size = sizeof(PPROF_PART_SEPARATOR) - 1;
+	char *part = *rest, *from = part, *to = part;
+
+	if (!part)
+		return NULL;
+	*rest = NULL;
+	while (*from) {
+		if (strncmp(from, PPROF_PART_SEPARATOR, separator_size) == 0) {
+			*rest = from + separator_size;
+			break;
+		}
+		from += from[0] == PPROF_PART_BAR && from[1] == PPROF_PART_BAR;
+		*to++ = *from++;
+	}
+	*to = 0;
+	return part;
+}
+
+static struct hs_error *read_packed(struct comment_reader *reader, const char *text, bool is_ledger,
+				    struct heap_profile *profile)
+{
+	HS_CLEANUP_FREE char *copy = strdup(text);
+	char *rest = copy, *part;
+	struct hs_error *error = NULL;
+	bool is_known;
+
+	if (!copy)
+		return &hs_error_no_memory;
+	while (!error && (part = next_part(&rest)))
+		error = is_ledger ? read_ledger_line(part, profile) : read_known(reader, part, profile, &is_known);
+	return error;
+}
+
+// What stands behind a beginning; NULL = the text has another one.
+static const char *after(const char *text, const char *beginning)
+{
+	const size_t length = strlen(beginning);
+
+	return strncmp(text, beginning, length) == 0 ? text + length : NULL;
+}
+
+size_t comment_lines_max(const char *text, size_t size)
+{
+	size_t count = 1;
+
+	if (size == 0 || *text != '#')
+		return 1;
+	for (size_t i = 0; i < size; i++)
+		count += text[i] == PPROF_PART_BAR;
+	return count;
+}
+
+struct hs_error *comment_read(struct comment_reader *reader, const char *text, struct heap_profile *profile)
+{
+	const char *process = after(text, PPROF_PROCESS_BEGINNING), *ledger = after(text, PPROF_LEDGER_BEGINNING);
+	struct hs_error *error;
+	bool is_known;
+
+	if (process || ledger)
+		return read_packed(reader, process ? process : ledger, ledger, profile);
+	error = read_known(reader, text, profile, &is_known);
+	return error || is_known ? error : read_ledger_line(text, profile);
 }

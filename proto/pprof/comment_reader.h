@@ -19,11 +19,15 @@ struct comment_reader {
 // Whether a comment says that heapsnap has written the profile: the first one does.
 bool comment_is_ours(const char *text, size_t size);
 
+// How many lines of the ledger a comment may become, at most.
+size_t comment_lines_max(const char *text, size_t size);
+
 // Into the profile: program, pid, the stop (whose reason is kept when it is a known one), intervals, is_difference,
 // is_estimate, of the totals live_records and variances (squares of the errors, which were rounded up and are never
 // below those of one interval), and lines of the ledger. Of these is_loss says no more than that something was lost,
 // and is_fact is not in a file. Texts are fit to be shown (base/printable.h), at most four times as long as the
-// comment. Other comments are left. HS_ERROR_NO_MEMORY.
+// comment. Other comments are left. Comments of the first heapsnap, with each of these alone in one, are read as well.
+// HS_ERROR_NO_MEMORY.
 struct hs_error *comment_read(struct comment_reader *reader, const char *text,
 			      struct heap_profile *profile) HS_MUST_CHECK;
 

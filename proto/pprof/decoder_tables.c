@@ -70,7 +70,9 @@ static struct hs_error *add_comment(struct decoder *decoder, uint64_t index)
 	decoder->is_ours |= comment_is_ours((const char *)raw.position, byte_cursor_left(&raw));
 	if (!decoder->is_ours)
 		return NULL;
-	error = decoder_charge(decoder, PRINTABLE_FACTOR * byte_cursor_left(&raw) + LEDGER_LINE_BYTES);
+	error = decoder_charge(decoder, PRINTABLE_FACTOR * byte_cursor_left(&raw) +
+						LEDGER_LINE_BYTES * comment_lines_max((const char *)raw.position,
+										      byte_cursor_left(&raw)));
 	if (!error)
 		error = decoder_copy_text(decoder, index, &text);
 	if (!error)

@@ -5,7 +5,9 @@
 
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
 struct comments {
@@ -29,79 +31,167 @@ static HS_PRINTF(2, 3) struct hs_error *add_comment(struct comments *comments, c
 	return string_table_add(comments->strings, text, &comments->ids[comments->count++]);
 }
 
-static struct hs_error *add_uncertainty(struct comments *comments)
+// A comment of several parts, growing.
+struct packed {
+	FILE *file;
+	char *text; // owned; there after packed_add_to
+	size_t size;
+	bool has_part;
+};
+
+static struct hs_error *packed_begin(struct packed *packed, const char *beginning)
 {
-	const struct heap_profile *source = comments->source;
-	struct hs_error *error =
-		add_comment(comments,
-			    "sampling_interval: %" PRId64 " (values are estimates; mean bytes between samples, "
-			    "as it is now; 1 = every allocation is recorded)",
-			    source->period);
+	*packed = (struct packed){ .file = NULL };
+	packed->file = open_memstream(&packed->text, &packed->size);
+	if (!packed->file)
+		return &hs_error_no_memory;
+	fputs(beginning, packed->file);
+	return NULL;
+}
+
+static void put_separator(struct packed *packed)
+{
+	if (packed->has_part)
+		fputs(PPROF_PART_SEPARATOR, packed->file);
+	packed->has_part = true;
+}
+
+// A text of the target's, say: a bar in it is no separator.
+static void put_text(struct packed *packed, const char *text)
+{
+	for (; *text; text++) {
+		if (*text == PPROF_PART_BAR)
+			fputc(PPROF_PART_BAR, packed->file);
+		fputc(*text, packed->file);
+	}
+}
+
+static void put_number(struct packed *packed, const char *name, uint64_t value, const char *what)
+{
+	put_separator(packed);
+	fprintf(packed->file, "%s: %" PRIu64, name, value);
+	if (what)
+		fprintf(packed->file, " (%s)", what);
+}
+
+static struct hs_error *packed_add_to(struct packed *packed, struct comments *comments)
+{
+	const bool failed = ferror(packed->file) != 0;
+	struct hs_error *error = fclose(packed->file) != 0 || failed ? &hs_error_no_memory : NULL;
 
 	if (!error)
-		error = add_comment(comments,
-				    "sampling_interval_most: %" PRId64
-				    " (the largest since attach; about as many live bytes may be shown nowhere)",
-				    source->interval_most);
-	if (!error)
-		error = add_comment(comments,
-				    "samples: %" PRIu64 " (recorded blocks, of which the live values are made)",
-				    source->total.live_records);
-	if (!error)
-		error = add_comment(comments, "inuse_objects_error: %" PRIu64 " (standard error of all live objects)",
-				    profile_objects_error(source, source->total.live_objects_variance,
-							  source->total.live_objects, source->total.live_bytes));
-	if (!error)
-		error = add_comment(comments, "inuse_space_error: %" PRIu64 " (standard error of all live bytes)",
-				    profile_bytes_error(source, source->total.live_bytes_variance));
+		error = add_comment(comments, "%s", packed->text);
+	free(packed->text);
 	return error;
+}
+
+static void put_stop(struct packed *packed, const struct heap_profile *source)
+{
+	put_separator(packed);
+	if (source->stopped_because)
+		fprintf(packed->file, "stopped_ns: %" PRIu64 " (the process was stopped for the snapshot: %s)",
+			source->stopped_ns, source->stopped_because);
+	else
+		fprintf(packed->file,
+			"stopped_ns: 0 (no thread was stopped for the snapshot; log_records: %" PRIu64 ")",
+			source->log_records);
+}
+
+static uint64_t objects_error(const struct heap_profile *source)
+{
+	return profile_objects_error(source, source->total.live_objects_variance, source->total.live_objects,
+				     source->total.live_bytes);
+}
+
+static uint64_t bytes_error(const struct heap_profile *source)
+{
+	return profile_bytes_error(source, source->total.live_bytes_variance);
+}
+
+static void put_uncertainty(struct packed *packed, const struct heap_profile *source)
+{
+	put_separator(packed);
+	fprintf(packed->file,
+		"sampling_interval: %" PRId64
+		" (values are estimates; mean bytes between samples, as it is now; 1 = every allocation is recorded)",
+		source->period);
+	put_separator(packed);
+	fprintf(packed->file,
+		"sampling_interval_most: %" PRId64
+		" (the largest since attach; about as many live bytes may be shown nowhere)",
+		source->interval_most);
+	put_number(packed, "samples", source->total.live_records, "recorded blocks, of which the live values are made");
+	put_number(packed, "inuse_objects_error", objects_error(source), "standard error of all live objects");
+	put_number(packed, "inuse_space_error", bytes_error(source), "standard error of all live bytes");
+}
+
+static struct hs_error *add_process(struct comments *comments)
+{
+	const struct heap_profile *source = comments->source;
+	time_t seconds = (time_t)(source->time_ns / 1000000000);
+	char date[32] = "unknown";
+	struct packed packed;
+	struct hs_error *error = packed_begin(&packed, PPROF_PROCESS_BEGINNING "program: ");
+	struct tm utc;
+
+	if (error)
+		return error;
+	if (gmtime_r(&seconds, &utc))
+		strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", &utc);
+	packed.has_part = true;
+	put_text(&packed, source->program ? source->program : "unknown");
+	put_separator(&packed);
+	fprintf(packed.file, "pid: %" PRId32, source->pid);
+	put_separator(&packed);
+	fprintf(packed.file, "time: %s", date);
+	put_stop(&packed, source);
+	if (source->is_difference)
+		put_number(&packed, "difference", 1,
+			   "values are those of this time less those of an earlier profile; the duration is the time "
+			   "between the two");
+	if (source->is_estimate)
+		put_uncertainty(&packed, source);
+	return packed_add_to(&packed, comments);
 }
 
 static struct hs_error *add_ledger(struct comments *comments)
 {
-	struct hs_error *error = NULL;
+	const struct heap_profile *source = comments->source;
+	struct packed packed;
+	struct hs_error *error = packed_begin(&packed, PPROF_LEDGER_BEGINNING);
 
-	for (size_t i = 0; i < comments->source->ledger_count && !error; i++) {
-		const struct ledger_line *line = &comments->source->ledger[i];
+	if (error)
+		return error;
+	for (size_t i = 0; i < source->ledger_count; i++) {
+		const struct ledger_line *line = &source->ledger[i];
 
-		error = add_comment(comments, "%s%s: %" PRIu64 " (%s)",
-				    line->is_loss && line->value > 0 ? "LOSS: " : "", line->name, line->value,
-				    line->text);
+		if (!line->value)
+			continue;
+		put_separator(&packed);
+		fputs(line->is_loss ? "LOSS: " : "", packed.file);
+		put_text(&packed, line->name);
+		fprintf(packed.file, ": %" PRIu64 " (", line->value);
+		put_text(&packed, line->text);
+		fputc(')', packed.file);
 	}
-	return error;
+	return packed_add_to(&packed, comments);
 }
 
-struct hs_error *pprof_comments_add(const struct heap_profile *source, struct string_table *strings, int64_t *ids,
-				    size_t *count_ret)
+struct hs_error *pprof_comments_add(const struct heap_profile *source, const char *truth, struct string_table *strings,
+				    int64_t *ids, size_t *count_ret)
 {
 	struct comments comments = { .source = source, .strings = strings, .ids = ids };
-	time_t seconds = (time_t)(source->time_ns / 1000000000);
-	char date[32] = "unknown";
-	struct hs_error *error;
-	struct tm utc;
+	struct hs_error *error = add_comment(&comments, "heapsnap: %s, PID %" PRId32, HEAPSNAP_VERSION, source->pid);
 
-	if (gmtime_r(&seconds, &utc))
-		strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", &utc);
-	error = add_comment(&comments, "heapsnap: %s", HEAPSNAP_VERSION);
-	if (!error)
-		error = add_comment(&comments, "program: %s", source->program ? source->program : "unknown");
-	if (!error)
-		error = add_comment(&comments, "pid: %" PRId32, source->pid);
-	if (!error)
-		error = add_comment(&comments, "time: %s", date);
-	if (!error && source->stopped_because)
-		error = add_comment(&comments, "stopped_ns: %" PRIu64 " (the process was stopped for the snapshot: %s)",
-				    source->stopped_ns, source->stopped_because);
-	if (!error && !source->stopped_because)
-		error = add_comment(&comments,
-				    "stopped_ns: 0 (no thread was stopped for the snapshot; log_records: %" PRIu64 ")",
-				    source->log_records);
-	if (!error && source->is_difference)
-		error = add_comment(
-			&comments, "difference: 1 (values are those of this time less those of an earlier profile; the "
-				   "duration is the time between the two)");
 	if (!error && source->is_estimate)
-		error = add_uncertainty(&comments);
+		error = add_comment(&comments,
+				    "Estimates: inuse_space ± %" PRIu64 " bytes, inuse_objects ± %" PRIu64
+				    " (standard errors of the totals)",
+				    bytes_error(source), objects_error(source));
+	if (!error && truth)
+		error = add_comment(&comments, "%s", truth);
+	if (!error)
+		error = add_process(&comments);
 	if (!error)
 		error = add_ledger(&comments);
 	*count_ret = comments.count;

@@ -1,5 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The comments of a profile: what was measured, how exactly, and the ledger.
+//
+// pprof puts comments at the head of each report, but those that begin with # only where it is asked for comments. So
+// there are a few for people, and two for programs, which hold several parts each:
+//
+//   heapsnap: 0.1.0, PID 42
+//   Estimates: inuse_space ± 4096 bytes, inuse_objects ± 12 (standard errors of the totals)
+//   Incomplete: 3 of 18 stacks end early (no unwind information for a frame).
+//   #process: program: app | pid: 42 | time: 2026-11-14T22:13:20Z | stopped_ns: 0 (...) | sampling_interval: ...
+//   #ledger: allocations: 18 (blocks allocated) | LOSS: stack_cut_rules: 3 (stacks cut short: ...)
+//
+// A bar in a part is written twice. Lines of the ledger that are 0 are not there.
 #ifndef HEAPSNAP_PROTO_PPROF_PPROF_COMMENTS_H
 #define HEAPSNAP_PROTO_PPROF_PPROF_COMMENTS_H
 
@@ -10,12 +21,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Beside those of the ledger, a line each.
-enum { PPROF_COMMENTS_MAX = 11 };
+enum { PPROF_COMMENTS_MAX = 5, PPROF_PART_BAR = '|' };
 
-// Adds each comment to `strings` and its index there to `ids`, which has room for source->ledger_count +
-// PPROF_COMMENTS_MAX; *count_ret of them. HS_ERROR_NO_MEMORY.
-struct hs_error *pprof_comments_add(const struct heap_profile *source, struct string_table *strings, int64_t *ids,
-				    size_t *count_ret) HS_MUST_CHECK;
+#define PPROF_PROCESS_BEGINNING "#process: "
+#define PPROF_LEDGER_BEGINNING  "#ledger: "
+#define PPROF_PART_SEPARATOR    " | "
+
+// Adds each comment to `strings` and its index there to `ids`, which has room for PPROF_COMMENTS_MAX; *count_ret of
+// them. `truth`: a sentence on what is missing; NULL = none is written. HS_ERROR_NO_MEMORY.
+struct hs_error *pprof_comments_add(const struct heap_profile *source, const char *truth, struct string_table *strings,
+				    int64_t *ids, size_t *count_ret) HS_MUST_CHECK;
 
 #endif

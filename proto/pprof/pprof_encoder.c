@@ -130,7 +130,7 @@ static struct hs_error *encoder_init(struct encoder *encoder, const struct heap_
 	encoder->location_pointers = allocate(source->location_count + 1, sizeof(*encoder->location_pointers));
 	encoder->functions = allocate(source->function_count + 1, sizeof(*encoder->functions));
 	encoder->function_pointers = allocate(source->function_count + 1, sizeof(*encoder->function_pointers));
-	encoder->comments = allocate(source->ledger_count + PPROF_COMMENTS_MAX, sizeof(*encoder->comments));
+	encoder->comments = allocate(PPROF_COMMENTS_MAX, sizeof(*encoder->comments));
 	if (!encoder->location_ids || !encoder->function_ids || !encoder->stack_location_ids || !encoder->values ||
 	    !encoder->samples || !encoder->sample_pointers || !encoder->labels || !encoder->label_pointers ||
 	    !encoder->mappings || !encoder->mapping_pointers || !encoder->locations || !encoder->location_pointers ||
@@ -162,6 +162,10 @@ static struct hs_error *add_header(struct encoder *encoder)
 	error = add_value_type(encoder, &encoder->period_type, "space", "bytes");
 	if (!error)
 		error = string_table_add(&encoder->strings, default_sample_type, &profile->default_sample_type);
+	if (!error)
+		error = string_table_add(&encoder->strings, encoder->options->drop_frames, &profile->drop_frames);
+	if (!error)
+		error = string_table_add(&encoder->strings, encoder->options->keep_frames, &profile->keep_frames);
 	profile->n_sample_type = PPROF_VALUES;
 	profile->sample_type = encoder->sample_type_pointers;
 	profile->period_type = &encoder->period_type;
@@ -435,7 +439,8 @@ struct hs_error *pprof_encode(const struct heap_profile *profile, const struct p
 	if (!error)
 		error = add_samples(&encoder);
 	if (!error)
-		error = pprof_comments_add(profile, &encoder.strings, encoder.comments, &encoder.profile.n_comment);
+		error = pprof_comments_add(profile, options->truth, &encoder.strings, encoder.comments,
+					   &encoder.profile.n_comment);
 	encoder.profile.comment = encoder.comments;
 	if (!error)
 		error = add_string_table(&encoder);

@@ -13,13 +13,13 @@ import sys
 
 from listed_tests import listed_tests, log_is_whole, log_of_run
 
-GROUPS = "unit|e2e|unharmed|artifact|unwind|fuzz|bench|model"
+GROUPS = "unit|e2e|unharmed|artifact|unwind|fuzz|bench|model|readers"
 NAMED = re.compile(rf"`((?:{GROUPS})\.[a-z0-9_]+)`(?!\s*\()")
 FILE_NAME = re.compile(r"\.(c|h|py|md)$")
 IN_BACKQUOTES = re.compile(r"`([\w./*-]+\.(?:c|h|S|cc|py|md|proto|pml|lds|json))`")
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)")
 COLUMNS_MAX = 120
-OF_OTHERS = {"mm/mlock.c", "sys/ptrace.h"}  # of Linux, of the C library
+OF_OTHERS = {"mm/mlock.c", "sys/ptrace.h", ".speedscope.json"}  # of Linux, of the C library, the end of a name
 
 
 def named_tests(text):

@@ -48,10 +48,11 @@ def main():
                 for hall, rooms in ROOMS.items() for i, room in enumerate(rooms)}
     stand_on["hs_base"] = {"base"}
     stand_on["hs_unwind"] = {"unwind", "unwind/arch"}
-    stand_on["hs_proto"] = {"base", "proto", "proto/page", "proto/pprof"}
+    stand_on["hs_proto"] = {"base", "proto", "proto/page", "proto/pprof", "proto/stacks"}
     stand_on["hs_proto_page"] = {"base", "proto/page", "views"}
+    stand_on["hs_proto_stacks"] = {"base", "proto/stacks", "views"}
     stand_on["hs_proto_pprof"] = {"base", "proto/pprof"}
-    everywhere = {f"{hall}/{room}" for hall, rooms in ROOMS.items() for room in rooms} | {"proto/page", "proto/pprof"}
+    everywhere = {f"{hall}/{room}" for hall, rooms in ROOMS.items() for room in rooms} | {"proto/page", "proto/pprof", "proto/stacks"}
     stand_on["hs_lib"] = {"base", "proto", "lib", "inject/abi", "views"} | everywhere
     stand_on["hs_views"] = {"base", "views"}
     stand_on["heapsnap"] = {"base", "lib", "cli", "views"}

@@ -61,12 +61,13 @@ class EncoderCheck(unittest.TestCase):
         self.assertEqual(profile.locations[profile.samples[4].locations[0] - 1].mapping_id, 0)
         self.assertEqual(len(profile.functions), 5)
         self.assertNotIn("unused", str(profile.functions))
-        self.assertIn("allocations: 18 (blocks allocated)", profile.comments)
-        self.assertIn("LOSS: stack_cut: 2 (stacks cut at the depth limit)", profile.comments)
-        self.assertIn("table_full: 0 (stacks cut at the depth limit)", profile.comments)
+        self.assertEqual(profile.comments, [
+            "heapsnap: 0.1.0, PID 42", "Incomplete: 2 stacks end early.",
+            "#process: program: pro||gram | pid: 42 | time: 2023-11-14T22:13:20Z | stopped_ns: 1234567 (the process was stopped for the snapshot: asked for)",
+            "#ledger: allocations: 18 (blocks allocated) | LOSS: stack_cut: 2 (stacks cut at the depth limit)"])
         names = ("stack_cut", "pid", "program", "time", "stopped_ns", "none")
         self.assertEqual([profile.comment(name) for name in names],
-                         ["2", "42", "program", "2023-11-14T22:13:20Z", "1234567", None])
+                         ["2", "42", "pro|gram", "2023-11-14T22:13:20Z", "1234567", None])
 
     def test_bytes(self):
         profile = pprof_reader.decode(self.path)
@@ -86,6 +87,8 @@ class EncoderCheck(unittest.TestCase):
         self.assertIn("File: program", top)
         self.assertIn("Build ID: 0123456789abcdef", top)
         self.assertIn("5000000547B total", top)
+        self.assertIn("heapsnap: 0.1.0, PID 42\nIncomplete: 2 stacks end early.\nType:", top)
+        self.assertNotIn("#", top)
         self.assertRegex(top, r"(?m)^ +510B .*  inner")
         traces = pprof_reader.run("-traces", "-unit=bytes", self.path)
         self.assertRegex(traces, r"(?m)^ +500B   inner \(inline\)\n +work\(int\)\n +main$")
@@ -99,6 +102,8 @@ class EncoderCheck(unittest.TestCase):
             pprof_reader.check_rules(profile)
             self.assertEqual(profile.stacks(), SAMPLED_STACKS)
             self.assertEqual(profile.period, 4096)
+            self.assertEqual(profile.comments[1], "Estimates: inuse_space ± 4096 bytes, inuse_objects ± 4096 (standard errors of the totals)")
+            self.assertEqual(len(profile.comments), 5)
             self.assertEqual([profile.comment(name) for name in
                               ("sampling_interval", "samples", "sampling_interval_most", "inuse_objects_error", "inuse_space_error")], ["4096", "12", "0", "4096", "4096"])
         self.assertEqual([sample.labels for sample in plain.samples],

@@ -2,6 +2,7 @@
 """Two independent views of a profile file: what the real pprof says about it, and its bytes decoded here.
 
     run(*arguments)   any report of the real pprof, which must not complain; HEAPSNAP_PPROF in the environment names it
+    whole(path)       in a with statement: the path of a copy that has no drop_frames, so that pprof hides nothing
     read_raw(path)    what `pprof -raw` prints, parsed
     decode(path)      the message profile.proto, decoded without a library
     stacks(path)      [(names of the functions, innermost first, values)] of decode(path)
@@ -9,10 +10,12 @@
 read_raw and decode give a Profile, so that one can be compared with the other.
 """
 
+import contextlib
 import gzip
 import os
 import re
 import subprocess
+import tempfile
 from dataclasses import dataclass, field
 
 
@@ -69,6 +72,8 @@ class Profile:
     functions: list = field(default_factory=list)
     mappings: list = field(default_factory=list)
     comments: list = field(default_factory=list)
+    drop_frames: str = ""  # only decode() knows these two
+    keep_frames: str = ""
 
     def total(self, sample_type):
         """The sum of one sample type over all samples."""
@@ -82,9 +87,14 @@ class Profile:
                        ([line.function.name for line in by_id[each].lines] or [hex(by_id[each].address)])), sample.values)
                 for sample in self.samples]
 
+    def parts(self):
+        """What stands in the comments for programs."""
+        return [part.replace("||", "|") for comment in self.comments for beginning in ("#process: ", "#ledger: ")
+                if comment.startswith(beginning) for part in comment[len(beginning):].split(" | ")]
+
     def comment(self, name):
-        """The value of a comment "name: value (text)", with or without "LOSS: " before it; None when there is none."""
-        for comment in self.comments:
+        """The value of a part "name: value (text)" of a comment, with or without "LOSS: " before it; None when there is none."""
+        for comment in self.parts():
             match = re.match(r"(?:LOSS: )?" + re.escape(name) + r": (.*?)(?: \(.*\))?$", comment)
             if match:
                 return match.group(1)
@@ -173,8 +183,20 @@ def parse_raw(text):
     return profile
 
 
+@contextlib.contextmanager
+def whole(path):
+    with gzip.open(path) as file:
+        data = file.read()
+    with tempfile.NamedTemporaryFile(suffix=".pb.gz") as copy:
+        # The last of several values of a field is the one that counts: drop_frames, keep_frames = 0.
+        copy.write(gzip.compress(data + bytes([7 << 3, 0, 8 << 3, 0]), 1))
+        copy.flush()
+        yield copy.name
+
+
 def read_raw(path):
-    return parse_raw(run("-symbolize=none", "-raw", path))
+    with whole(path) as copy:
+        return parse_raw(run("-symbolize=none", "-raw", copy))
 
 
 # The wire format (protobuf.dev, "Encoding"): a field is a varint key, number << 3 | type, and its value.
@@ -250,6 +272,8 @@ def decode(path):
         time_nanos=number(top, 9),
         duration_nanos=number(top, 10),
         comments=[strings[index] for index in _numbers(top.get(13, []))],
+        drop_frames=strings[number(top, 7)],
+        keep_frames=strings[number(top, 8)],
     )
     for data in top.get(2, []):
         fields = _fields(data)

@@ -69,7 +69,12 @@ def stacks(path, innermost):
 
 
 def by_innermost_with_pprof(path):
-    """The same sums, made by the real pprof: the flat values of -top."""
+    """The same sums, made by the real pprof: the flat values of -top, where it hides no frame."""
+    with pprof_reader.whole(path) as copy:
+        return _flat_values(copy)
+
+
+def _flat_values(path):
     sites = {}
     for index, field in SAMPLE_INDEXES.items():
         unit = ["-unit=B"] if field.endswith("bytes") else []

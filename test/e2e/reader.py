@@ -7,13 +7,31 @@ import subprocess
 
 import harness
 import profiles
-from harness import Target, attach, check, check_equal, detach, dump, run_test, say, target_path, temporary_directory
+from harness import Target, attach, check, check_equal, detach, dump, heapsnap, run_test, say, target_path, temporary_directory
 
 
 def build_id(path):
     output = subprocess.run(["readelf", "-n", path], capture_output=True, text=True, check=True).stdout
     match = re.search(r"Build ID: ([0-9a-f]+)", output)
     return match[1] if match else ""
+
+
+def ledger_shown(*arguments):
+    """The lines below "ledger:", and the one of truth before it; of a fact without the number 1 that a file gives it."""
+    result = heapsnap(*arguments, "--ledger")
+    check_equal(result.status, 0, str(result))
+    lines = (result.stdout + result.stderr).splitlines()
+    at = lines.index("ledger:")
+    return [re.sub(r"^  (LOSS|    ) +1? ", r"\1 ", line) for line in lines[at - 1:] if re.match(r"ledger:|  (LOSS|    ) +[0-9]* |Nothing|Incomplete", line)]
+
+
+def check_comments(path, pid):
+    """At most five; the two for programs are not in a report's head. What they say comes back."""
+    profile = profiles.read(path)
+    check(len(profile.comments) <= 5, f"comments: {profile.comments}")
+    head = profiles.pprof(path, "-top").split("flat%", 1)[0]
+    check(f", PID {pid}\n" in head and "#" not in head and head.count("\n") <= 12, f"head of a report: {head}")
+    check(not [part for part in profile.parts() if ": 0 (" in part and "stopped_ns" not in part], f"zeros among the comments: {profile.comments}")
 
 
 def main():
@@ -60,7 +78,11 @@ def main():
 
     check(profile.time_nanos > 0 and profile.duration_nanos > 0, "no time or duration")
     for line in report["ledger"]:
-        check_equal(profile.comment(line["name"]), str(line["value"]), f"ledger line {line['name']} among the comments")
+        check_equal(profile.comment(line["name"]), str(line["value"]) if line["value"] else None, f"ledger line {line['name']} among the comments")
+    check_comments(path, target.pid)
+    shown = ledger_shown("dump", target.pid, "-o", path)
+    check(len(shown) > 5, f"the ledger is short: {shown}")
+    check_equal(ledger_shown("report", path), shown, "what a report says of the ledger, and the dump")
     check_equal(target.ask("finish"), "ok", "contents of the blocks")
     detach(target.pid)
     target.end()

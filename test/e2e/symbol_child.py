@@ -27,7 +27,7 @@ def went_wrong(pid, path, kind, says):
     warnings = [line for line in result.json["warnings"] if "no symbols of" in line]
     check(not result.stderr, f"a command that succeeds says something beside its JSON: {result}")
     check(len(warnings) == 1 and "libc.so" in warnings[0] and says in warnings[0], f"no warning: {result}")
-    comments = [comment for comment in pprof_reader.decode(path).comments if "symbols_lost" in comment]
+    comments = [comment for comment in pprof_reader.decode(path).parts() if "symbols_lost" in comment]
     check(len(comments) == 1 and comments[0].startswith("LOSS: ") and "libc.so" in comments[0], f"comments: {comments}")
     check_equal(functions(path), (True, False), f"the program's functions have names, the C library's have none ({kind})")
     say(f"  {warnings[0]}")

@@ -82,7 +82,7 @@ def fields(*pairs):
 
 
 def pprof():
-    """Ours with its comments and labels; Go's; tcmalloc's, unpacked, with gaps in its ids; a profile of processor time, which is refused; ours as a gzip."""
+    """Ours with its comments and labels, the older ones and those that hold several parts; Go's; tcmalloc's, unpacked, with gaps in its ids; a profile of processor time, which is refused; ours as a gzip."""
     def strings(*texts):
         return b"".join(fields((6, text)) for text in (b"", *texts))
     types = lambda *names: b"".join(fields((1, fields((1, name), (2, unit)))) for name, unit in names)
@@ -100,12 +100,14 @@ def pprof():
                           (2, fields((1, [3]), (2, [1, 10, 0, 0]))), (4, fields((1, 3), (4, fields((1, 3)))))) + code
             + fields((5, fields((1, 3), (2, 27), (3, 27)))) + strings(*heap, *comments, *labels)
             + fields((9, 1700000000000000000), (10, 5), (11, fields((1, 6), (2, 4))), (12, 64), (13, list(range(12, 23))), (14, 6)))
+    packed = [b"heapsnap: 1, PID 7", b"Nothing lost.", b"#process: program: a||p | " + b" | ".join(comments[2:9]), b"#ledger: " + b" | ".join(comments[9:])]
+    newer = four + code + strings(*heap, *packed) + fields((13, list(range(12, 16))))
     go = (four + code + fields((2, fields((1, [1]), (2, [20, 2000, 10, 1000]), (3, fields((1, 4), (3, 100)))))) + strings(*heap)
           + fields((9, 1), (11, fields((1, 6), (2, 4))), (12, 524288)))
     tcmalloc = (strings(b"objects", b"count", b"space", b"bytes") + fields((2, fields((1, 70), (1, 9), (2, 5), (2, -500))), (4, fields((1, 70))),
                 (4, fields((1, 9), (2, 3)))) + types((1, 2), (3, 4)))
     time = types((1, 2)) + fields((2, fields((2, 1)))) + strings(b"cpu", b"nanoseconds")
-    return [ours, go, tcmalloc, time, gzip.compress(ours, mtime=0)]
+    return [ours, newer, go, tcmalloc, time, gzip.compress(ours, mtime=0)]
 
 
 def lie(part, index, value):

@@ -209,7 +209,7 @@ static const struct {
 	  0,
 	  0 },
 	{ "comments of others",
-	  TYPE "13[1 3 7 8] 2{2=5} " TEXTS "6:pid:7 6:sampling_interval:5",
+	  TYPE "13[1 3 7 8 9] 2{2=5} " TEXTS "6:pid:7 6:sampling_interval:5 6'#process: sampling_interval: 5'",
 	  { .live_bytes = 5 },
 	  1,
 	  false,
@@ -317,7 +317,7 @@ static void test_modules(void)
 static void test_bombs(void)
 {
 	enum { LENGTH = 60000, FUNCTIONS = 300, COMMENTS = 20000 };
-	static char name[LENGTH + 3] = "6:";
+	static char name[LENGTH + 3] = "6:", ledger[LENGTH];
 	struct heap_profile profile;
 
 	memset(name + 2, 'x', LENGTH);
@@ -336,6 +336,16 @@ static void test_bombs(void)
 	made_message_add(&message, TYPE TEXTS "6'heapsnap: 1' 6'a: 0 ()' 13=7");
 	for (int i = 0; i < COMMENTS; i++)
 		made_message_add(&message, "13=8");
+	CHECK(fails_with(pprof_decode(message.data, message.size, &profile), "its names are many times as long"));
+
+	strcpy(ledger, "6'#ledger: ");
+	for (size_t i = strlen(ledger); i + 16 < sizeof(ledger); i += strlen(ledger + i))
+		strcpy(ledger + i, " | a: 1 (b)");
+	strcat(ledger, "'");
+	message.size = 0;
+	made_message_add(&message, TYPE TEXTS "6'heapsnap: 1' 13=7");
+	made_message_add(&message, ledger);
+	made_message_add(&message, "13=8");
 	CHECK(fails_with(pprof_decode(message.data, message.size, &profile), "its names are many times as long"));
 }
 

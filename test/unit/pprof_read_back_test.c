@@ -39,6 +39,21 @@ static const struct {
 	{ "6'difference: 1 (x)' 6'pid: 3'", 2, { .program = (char[]){ "unknown" }, .pid = 3, .is_difference = true } },
 	{ "6'difference: 0 (x)' 6'difference: x'", 2, { .program = (char[]){ "unknown" } } },
 	{ "6'pid: 1' 6'pid: 2 (text)' 6'program: a' 6'program: b'", 4, { .program = (char[]){ "a" }, .pid = 1 } },
+	{ "6'program: a | pid: 5'", 1, { .program = (char[]){ "a | pid: 5" } } },
+	// packed
+	{ "6'#process: program: a || pid: 5|| | pid: 42 | time: x | stopped_ns: 7 (asked for) | pid: 43'",
+	  1,
+	  { .program = (char[]){ "a | pid: 5|" }, .pid = 42, .stopped_ns = 7, .stopped_because = "asked for" } },
+	{ "6'#process: sampling_interval: 4096 (x) | sampling_interval_most: 8192 (x) | samples: 12 (x) | "
+	  "inuse_objects_error: 3 (x) | inuse_space_error: 9000 (x) | lost: 5 (x)'",
+	  1,
+	  { .program = (char[]){ "unknown" },
+	    .is_estimate = true,
+	    .interval_most = 8192,
+	    .total = { .live_records = 12, .live_objects_variance = 9, .live_bytes_variance = 81e6 } } },
+	{ "6'#process: ' 6'#process: |' 6'#process: || | pid |  | pid: 3' 6'#ledger: pid: 5' 6'#pid: 5' 6'#'",
+	  6,
+	  { .program = (char[]){ "unknown" }, .pid = 3 } },
 };
 
 static void test_comments(void)
@@ -71,24 +86,30 @@ static void test_comments(void)
 	}
 }
 
-static void test_ledger(void)
+static void check_ledger(const char *text)
 {
 	struct heap_profile profile;
 
-	must(decode(TYPE TEXTS
-		    "6'heapsnap: 1' 6'LOSS: cut: 7 (stacks: cut (at 5))' 6'seen: 0 (\033)' 6'no: 5' 6'no: (5)' "
-		    "6'no: 5 (' 6': 5 (no)' 6'no: 18446744073709551616 (x)' 6'no: 5 (x) ' "
-		    "13[7 8 9 10 11 12 13 14 15]",
-		    &profile));
+	must(decode(text, &profile));
 	CHECK_EQUAL(profile.ledger_count, 2);
 	CHECK_STRING(profile.ledger[0].name, "cut");
-	CHECK_STRING(profile.ledger[0].text, "stacks: cut (at 5)");
+	CHECK_STRING(profile.ledger[0].text, "stacks: cut (at 5|)");
 	CHECK_EQUAL(profile.ledger[0].value, 7);
 	CHECK(profile.ledger[0].is_loss && !profile.ledger[0].is_fact);
 	CHECK_STRING(profile.ledger[1].name, "seen");
 	CHECK_STRING(profile.ledger[1].text, "\\x1b");
 	CHECK(!profile.ledger[1].is_loss);
 	heap_profile_deinit(&profile);
+}
+
+static void test_ledger(void)
+{
+	check_ledger(TYPE TEXTS
+		     "6'heapsnap: 1' 6'LOSS: cut: 7 (stacks: cut (at 5|))' 6'seen: 0 (\033)' 6'no: 5' 6'no: (5)' "
+		     "6'no: 5 (' 6': 5 (no)' 6'no: 18446744073709551616 (x)' 6'no: 5 (x) ' "
+		     "13[7 8 9 10 11 12 13 14 15]");
+	check_ledger(TYPE TEXTS "6'heapsnap: 1' 6'#ledger: LOSS: cut: 7 (stacks: cut (at 5||)) | no: 5 |  | no: 5 (|no "
+				"| seen: 0 (\033) | no: 5 (x)  | no: 5 (x)|' 13[7 8]");
 }
 
 // Strings 0 to 17 of a profile of ours, of estimates with an interval of 100 bytes.
@@ -149,7 +170,7 @@ static void test_labels(void)
 // What our encoder writes comes back, and is written the same way again.
 
 static char app[] = "/usr/bin/app", libc[] = "/lib/libc.so.6", no_text[] = "", id[] = "0123456789abcdef",
-	    name[] = "app";
+	    name[] = "a | pid: 7 ||";
 static char work[] = "work(int)", work_mangled[] = "_Z4worki", inner[] = "inner", source[] = "work.cc";
 
 static struct profile_mapping mappings[] = {
@@ -172,8 +193,12 @@ static struct profile_sample samples[] = {
 	{ 3, 1, 2, { 1, 100, 1, 100, 1, 0, 0 } },
 	{ 4, 0, 0, { 2, 20, 1, 10, 1, 0, 0 } },
 };
-static char seen[] = "allocations", seen_text[] = "blocks: (all)", lost[] = "stack_cut", lost_text[] = "stacks cut";
-static struct ledger_line ledger[] = { { seen, seen_text, 18, false, false }, { lost, lost_text, 2, true, false } };
+static char seen[] = "allocations", seen_text[] = "blocks: (all | these) |", lost[] = "stack_cut",
+	    lost_text[] = "stacks cut";
+static struct ledger_line ledger[] = { { seen, seen_text, 18, false, false },
+				       { lost, lost_text, 2, true, false },
+				       { lost, lost_text, 0, true, false } };
+enum { LEDGER_READ = COUNT(ledger) - 1 }; // a line that is 0 is not written
 
 static struct heap_profile ours(bool is_estimate, bool is_difference)
 {
@@ -271,8 +296,8 @@ static void check_header(const struct heap_profile *read, const struct heap_prof
 	CHECK_EQUAL(read->total.live_objects, written->total.live_objects);
 	CHECK_EQUAL(read->total.alloc_bytes, written->total.alloc_bytes);
 	CHECK_EQUAL(read->total.live_records, written->total.live_records);
-	CHECK_EQUAL(read->ledger_count, COUNT(ledger));
-	for (size_t i = 0; i < COUNT(ledger) && i < read->ledger_count; i++) {
+	CHECK_EQUAL(read->ledger_count, LEDGER_READ);
+	for (size_t i = 0; i < LEDGER_READ && i < read->ledger_count; i++) {
 		CHECK_STRING(read->ledger[i].name, ledger[i].name);
 		CHECK_STRING(read->ledger[i].text, ledger[i].text);
 		CHECK_EQUAL(read->ledger[i].value, ledger[i].value);

@@ -1,4 +1,5 @@
 hs_unit_test(frame_rules_test hs_views)
+hs_unit_test(drop_frames_test hs_views)
 hs_unit_test(short_name_test hs_views)
 foreach(test report_test call_tree_test profile_diff_test site_changes_test views_property_test views_scale_test)
   hs_unit_test(${test} hs_views m)

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The formats that profiles are written in, and how they are chosen. Pure.
+#ifndef HEAPSNAP_LIB_PROFILE_FORMAT_H
+#define HEAPSNAP_LIB_PROFILE_FORMAT_H
+
+#include <stdbool.h>
+
+enum profile_format {
+	PROFILE_BY_NAME, // as the file's name says
+	PROFILE_PPROF,
+	PROFILE_PAGE,
+	PROFILE_COLLAPSED,
+	PROFILE_JSON,
+	PROFILE_SPEEDSCOPE
+};
+
+// "pprof", "html", "collapsed", "json", "speedscope". False: there is no such format.
+bool profile_format_named(const char *text, enum profile_format *ret);
+
+// By the end of a file's name: .html, .speedscope.json, .json; .collapsed, .folded and .txt are collapsed stacks; all
+// else is pprof.
+enum profile_format profile_format_of(const char *path);
+
+#endif
