@@ -21,7 +21,8 @@
 #define MS UINT64_C(1000000) // ns
 
 // ASKERS: one that sleeps in the kernel is lost for the rest of a standstill.
-enum { OUTSIDE_MS = 5000, LOOK_MS = 20, ASKERS = 3, AT_ONCE = 256, LEAVERS_MAX = 64 };
+// AGAIN_MS: outside, when something had no answer already.
+enum { OUTSIDE_MS = 5000, AGAIN_MS = 100, LOOK_MS = 20, ASKERS = 3, AT_ONCE = 256, LEAVERS_MAX = 64 };
 
 // The rest is shared with the process that asks, which has the same memory. Questions are there from the store of
 // `asked` to that of the same number to `answered`; meanwhile they are that process's, and `done` of them have a
@@ -213,7 +214,7 @@ static void note_leaver(pid_t tid)
 // Asks about the first of them, at most AT_ONCE. Returns how many have a result now, at least one.
 static size_t ask_some(pid_t tid, const pid_t *other_tids, size_t count, enum kcmp_type type, long *results_ret)
 {
-	const uint64_t most = standstill.is_on ? standstill.left : OUTSIDE_MS * MS;
+	const uint64_t most = standstill.is_on ? standstill.left : (unanswered ? AGAIN_MS : OUTSIDE_MS) * MS;
 	bool cannot = false, leaves = false;
 	struct asker *asker = standstill.is_on ? free_asker() : start_outside(&cannot);
 	size_t done = 0;

@@ -9,7 +9,7 @@
 // from which it cannot return: it runs no code any more in memory that was shared, and has descriptors of its own
 // (de_thread, unshare_files, then exec_mmap, in begin_new_exec). In kernels before 5.11 readers take the lock alone as
 // well. Where nobody is seen to sleep there, the tool waits on: while a target stands still for TASK_COMPARE_MS in all,
-// else for five seconds, or until it is interrupted.
+// else for five seconds, less when there was something without an answer before, or until it is interrupted.
 #ifndef HEAPSNAP_ATTACH_GUARD_TASK_COMPARE_H
 #define HEAPSNAP_ATTACH_GUARD_TASK_COMPARE_H
 

@@ -81,6 +81,7 @@ void strangers_list(const struct process *process, const pid_t *tids, size_t cou
 	for (size_t i = 0; i < count && ret->count < HS_STRANGERS_TABLES_MAX; i++)
 		if (tids[i] != first)
 			ret->tids[ret->count++] = tids[i];
+	task_compare_forget();
 	process_set_list(is_not_known, is_apart, ret, &ret->apart);
 	// A thread that has ended has no memory, so all would be strangers to it.
 	if (thread_is_ending(process, first))
@@ -122,6 +123,8 @@ static bool is_stranger(pid_t pid, void *context)
 
 	if (!sharing->error)
 		sharing->error = interrupt_check();
+	if (!sharing->error)
+		sharing->error = task_compare_check(sharing->process->pid);
 	if (sharing->error || !strangers)
 		return sharing->error;
 	return pid_set_has(&strangers->apart, pid) || is_untold_still(sharing, pid) ||
