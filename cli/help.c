@@ -122,7 +122,7 @@ void help_print(FILE *file, enum command command)
 	fputs("\noptions without a command:\n", file);
 	put_options(file, COMMAND_NONE);
 	fputs("\nExit status: 0 done, 1 refused or failed (the process is untouched or restored),\n"
-	      "2 wrong usage. `heapsnap COMMAND --help` says more; so does the manual page\n"
+	      "2 wrong usage. `heapsnap help COMMAND` says more; so does the manual page\n"
 	      "heapsnap-COMMAND(1).\n",
 	      file);
 }

@@ -1,7 +1,7 @@
 # cli/ is a program, not a library: its files are compiled into the tests.
 hs_unit_test(options_test hs_lib)
 target_sources(options_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/help.c
-  ${PROJECT_SOURCE_DIR}/cli/option_table.c ${PROJECT_SOURCE_DIR}/cli/option_values.c ${PROJECT_SOURCE_DIR}/cli/options.c)
+  ${PROJECT_SOURCE_DIR}/cli/option_errors.c ${PROJECT_SOURCE_DIR}/cli/option_table.c ${PROJECT_SOURCE_DIR}/cli/option_values.c ${PROJECT_SOURCE_DIR}/cli/options.c ${PROJECT_SOURCE_DIR}/cli/similar_word.c)
 hs_unit_test(console_test hs_views hs_base)
 target_sources(console_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c)
 hs_unit_test(attach_print_test hs_lib)

@@ -58,7 +58,7 @@ static struct options good(const char *line)
 	return options;
 }
 
-// Refused, with one line that holds `text`, and one that says how it is used.
+// Refused, with one line that holds `text`, and one that says how to ask for help: usage is printed only on request.
 static void bad(const char *line, const char *text)
 {
 	struct options options;
@@ -72,7 +72,7 @@ static void bad(const char *line, const char *text)
 	}
 	end = strchr(complaint, '\n');
 	if (!strstr(complaint, text) || strncmp(complaint, "heapsnap: ", 10) != 0 || !end ||
-	    strncmp(end + 1, "usage: ", 7) != 0) {
+	    strncmp(end + 1, "(`heapsnap ", 11) != 0 || strstr(complaint, "usage") || strchr(end + 1, '\n')[1]) {
 		fprintf(stderr, "\"%s\" is refused, but without \"%s\":\n%s", line, text, complaint);
 		check_failures++;
 	}
@@ -194,9 +194,8 @@ static void test_settings(void)
 	static const char *const wrong_sizes[] = {
 		"0", "-1", "''", "x", "0.5", "1e6", "3G", "2147483649", "18446744073709551617", "4096K4"
 	};
-	static const char *const wrong_budgets[] = {
-		"0", "-1", "''", "x", "nan", "inf", "101", "0.00001", "1e1", "3x"
-	};
+	static const char *const wrong_budgets[] = { "0",   "-1", "''", "x",   "nan", "inf", "101", "0.00001",
+						     "1e1", "3x", "%",  "3%%", "3%x", "0%",  "101%" };
 	struct options options = good("set 12 --sample 4K");
 	char line[200];
 
@@ -210,6 +209,10 @@ static void test_settings(void)
 	CHECK(options.has_sampling && options.sampling.mode == HS_SAMPLING_EXACT);
 	options = good("set 12 --budget 2.5");
 	CHECK(options.sampling.mode == HS_SAMPLING_BUDGET && options.sampling.budget == 25000);
+	CHECK_EQUAL(good("set 12 --budget 3%").sampling.budget, 30000);
+	CHECK_EQUAL(good("attach 12 --budget=.5%").sampling.budget, 5000);
+	CHECK_EQUAL(good("set 12 --budget 100%").sampling.budget, 1000000);
+	CHECK_EQUAL(good("set 12 --sample 64KiB").sampling.interval, 65536);
 	CHECK(good("set 12 --stop-recording").stop_recording);
 	CHECK(good("set --start-recording 12").start_recording);
 	CHECK(!good("set 12 --depth 5").has_sampling);
@@ -324,9 +327,46 @@ static void test_wrong(void)
 	bad("attach 1 -qx", "unknown option: -x");
 	bad("attach 1 --frobnicate", "unknown option: --frobnicate");
 	bad("attach --json -xq 1", "unknown option: -x");
-	bad("attach 1 --json=yes", "unknown option: --json=yes");
-	bad("attach 1 --quiet=yes", "unknown option: --quiet=yes");
+	bad("attach 1 --json=yes", "--json=yes: this option takes no value");
+	bad("attach 1 --quiet=yes", "--quiet=yes: this option takes no value");
 	bad("attach 1 %s%n", "too many arguments: %s%n"); // never taken for a format
+}
+
+// What was perhaps meant.
+static void test_hints(void)
+{
+	bad("attach 1 --exat", "unknown option: --exat; did you mean --exact?\n");
+	bad("attach 1 --sampel=4K", "unknown option: --sampel=4K; did you mean --sample?\n");
+	bad("--verson", "unknown option: --verson; did you mean --version?\n");
+	bad("attach 1 --ledgr", "unknown option: --ledgr\n"); // of dump
+	bad("dump 1 --st", "unknown option: --st; did you mean --stop?\n");
+	bad("set 1 --st", "--st may be --stop-recording, --start-recording\n");
+	bad("attach 1 --%s%n%s%n", "unknown option: --%s%n%s%n\n");
+	bad("attach 1 --=3", "unknown option: --=3\n");
+	bad("attach 1 -exact", "unknown option: -e; did you mean --exact?\n");
+	bad("dump 1 -json", "unknown option: -j; did you mean --json?\n");
+	bad("dump 1 -jsn", "unknown option: -j\n");
+	bad("hlep", "unknown command 'hlep'; did you mean 'help'?\n");
+	bad("attach 1 --012345678901234567890123456789012345678901234567890123456789", "unknown option: --0123456789");
+}
+
+static void test_help(void)
+{
+	struct options options = good("help");
+
+	CHECK(options.help && options.command == COMMAND_NONE);
+	options = good("help dump");
+	CHECK(options.help && options.command == COMMAND_DUMP);
+	options = good("-q help dump");
+	CHECK(options.help && options.command == COMMAND_DUMP);
+	options = good("help help");
+	CHECK(options.help && options.command == COMMAND_NONE);
+	options = good("help --json set");
+	CHECK(options.help && options.command == COMMAND_SET);
+	CHECK(good("help --help").help);
+	bad("help dmup", "unknown command 'dmup'; did you mean 'dump'?\n");
+	bad("help dump 1", "too many arguments: 1");
+	bad("help 1", "unknown command '1'\n");
 }
 
 // A program that asks for JSON gets the error as such, wherever --json stands.
@@ -360,6 +400,8 @@ int main(void)
 	test_settings();
 	test_views();
 	test_wrong();
+	test_hints();
+	test_help();
 	test_json();
 	return CHECK_RESULT();
 }
