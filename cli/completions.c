@@ -31,6 +31,8 @@ static void bash_words(FILE *file, enum command command)
 	fprintf(file, "\t%s) words='", command == COMMAND_NONE ? "''" : command_describe(command)->name);
 	for (size_t i = 0; i < command_count && command == COMMAND_NONE; i++)
 		fprintf(file, "%s ", command_table[i].name);
+	if (command == COMMAND_NONE)
+		fputs("help ", file);
 	for (size_t i = 0; i < option_count; i++) {
 		if (!option_is_for(&option_table[i], command))
 			continue;
@@ -149,7 +151,7 @@ static void put_zsh(FILE *file)
 			if (option_is_for(&option_table[k], command_table[i].command))
 				zsh_option(file, &option_table[k]);
 		fprintf(file, "\t\t\t%s\n\t\t;;\n",
-			command_takes_files(&command_table[i]) ? "'*:profile:_files'" : "'1:PID:_pids'");
+			command_takes_files(&command_table[i]) ? "'*:profile:_files'" : "'*:PID:_pids'");
 	}
 	fputs("\tesac\n}\n_heapsnap \"$@\"\n", file);
 }

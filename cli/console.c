@@ -15,6 +15,8 @@
 static struct {
 	bool quiet, verbose, progress;
 	bool results_to_output;
+	bool interrupted;  // an error said so
+	pid_t pid;         // of several processes the one at hand; 0 = there are not several
 	bool line_open;    // a progress line stands on the terminal
 	uint64_t shown_at; // ns
 } console;
@@ -154,6 +156,8 @@ void console_put_error(const char *code, const char *message)
 	json_open(&json, "error", '{');
 	json_string(&json, "code", code);
 	json_string(&json, "message", message);
+	if (console.pid)
+		json_number(&json, "pid", (uint64_t)console.pid);
 	json_close(&json, '}');
 	json_end(&json);
 }
@@ -162,12 +166,26 @@ enum exit_status console_fail(const struct options *options, struct hs_error *er
 {
 	char *message = hs_printable(error->message); // also for JSON, whose readers show it
 
+	console.interrupted |= error->code == HS_ERROR_INTERRUPTED;
 	write_line(stderr, "heapsnap: ", error->message);
 	if (options->json)
 		console_put_error(code_name(error->code), message ? message : "out of memory");
 	free(message);
 	hs_error_destroy(error);
 	return EXIT_REFUSED;
+}
+
+bool console_was_interrupted(void) { return console.interrupted; }
+
+void console_begin_process(const struct options *options, pid_t pid, const char *name, bool has_heading)
+{
+	console.pid = pid;
+	if (!has_heading)
+		return;
+	if (name[0])
+		console_print(options, "process %d (%s):\n", (int)pid, name);
+	else
+		console_print(options, "process %d:\n", (int)pid);
 }
 
 const char *console_time(uint64_t nanoseconds, char *buffer)

@@ -7,7 +7,9 @@
 #include "cli/options.h"
 #include "views/numbers.h"
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 // Connects log and progress to standard error as the options say. Progress lines only on a terminal.
 void console_init(const struct options *options);
@@ -26,6 +28,13 @@ void console_complain(const char *format, ...) HS_PRINTF(1, 2);
 // Reports the error (one line on standard error, with --json an object on standard output too), frees it, returns the
 // exit status.
 enum exit_status console_fail(const struct options *options, struct hs_error *error);
+
+// Whether an error that was reported was an interrupt.
+bool console_was_interrupted(void);
+
+// What comes now is of this process, one of several: JSON of errors names it, and a heading says so, if there is to be
+// one: "process 123 (redis-server):".
+void console_begin_process(const struct options *options, pid_t pid, const char *name, bool has_heading);
 
 // Columns that a line of a result may have: those of the terminal, from 80 to 200; 0 = as many as it takes, where the
 // lines go to no terminal or --wide is given.

@@ -5,7 +5,7 @@
 #include "cli/aftermath.h"
 #include "cli/commands.h"
 #include "cli/console.h"
-#include "lib/find_process.h"
+#include "cli/each_process.h"
 
 enum { WAIT_MS = 10000 };
 
@@ -118,21 +118,19 @@ static void print_checks(const struct options *options, const struct hs_detach_r
 	}
 }
 
-enum exit_status command_detach(const struct options *options)
+static enum exit_status detach_one(const struct options *options, const struct process *process, void *context)
 {
 	struct hs_detach_result result;
-	struct hs_error *error;
-	HS_CLEANUP_PROCESS struct process process = PROCESS_CLOSED;
+	struct hs_error *error = hs_detach(process, WAIT_MS, &result);
 
-	error = hs_find_process(options->pid_text, &process);
+	(void)context;
 	if (error)
-		return console_fail(options, error);
-	error = hs_detach(&process, WAIT_MS, &result);
-	if (error)
-		return fail_and_look(options, &process, error);
-	print_outcome(options, &result, process.pid);
-	print_checks(options, &result, process.pid);
-	if (options->json && !print_json(&result, process.pid))
+		return fail_and_look(options, process, error);
+	print_outcome(options, &result, process->pid);
+	print_checks(options, &result, process->pid);
+	if (options->json && !print_json(&result, process->pid))
 		return EXIT_REFUSED;
 	return result.is_verified ? EXIT_DONE : EXIT_REFUSED;
 }
+
+enum exit_status command_detach(const struct options *options) { return each_process(options, detach_one, NULL); }

@@ -5,10 +5,10 @@
 #include "cli/aftermath.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/each_process.h"
 #include "cli/headline.h"
 #include "cli/site_json.h"
 #include "cli/site_rows.h"
-#include "lib/find_process.h"
 #include "lib/own_rules.h"
 
 #include <string.h>
@@ -127,32 +127,31 @@ static struct hs_error *show(const struct options *options, const struct frame_r
 	return error;
 }
 
-enum exit_status command_dump(const struct options *options)
+// `context`: the rules of whose code is whose.
+static enum exit_status dump_one(const struct options *options, const struct process *process, void *context)
 {
-	struct hs_dump_options dump = {
+	const struct hs_dump_options dump = {
 		.output = options->output,
+		.rules = context,
 		.errors = options->errors,
 		.stop = options->stop,
 	};
-	struct frame_rules *rules = NULL;
 	struct hs_dump_result result;
-	HS_CLEANUP_PROCESS struct process process = PROCESS_CLOSED;
-	struct hs_error *error = hs_own_rules(options->own_rules, options->own_rule_count, &rules);
+	struct hs_error *error = hs_dump(process, &dump, &result);
 
-	if (!error)
-		error = hs_find_process(options->pid_text, &process);
-	if (error) {
-		frame_rules_destroy(rules);
-		return console_fail(options, error);
-	}
-	dump.rules = rules;
-	error = hs_dump(&process, &dump, &result);
-	if (error) {
-		frame_rules_destroy(rules);
-		return fail_and_look(options, &process, error);
-	}
-	error = show(options, rules, &result);
+	if (error)
+		return fail_and_look(options, process, error);
+	error = show(options, context, &result);
 	hs_dump_result_deinit(&result);
-	frame_rules_destroy(rules);
 	return error ? console_fail(options, error) : EXIT_DONE;
+}
+
+enum exit_status command_dump(const struct options *options)
+{
+	struct frame_rules *rules = NULL;
+	struct hs_error *error = hs_own_rules(options->own_rules, options->own_rule_count, &rules);
+	enum exit_status status = error ? console_fail(options, error) : each_process(options, dump_one, rules);
+
+	frame_rules_destroy(rules);
+	return status;
 }

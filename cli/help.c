@@ -81,7 +81,7 @@ void help_print_usage(FILE *file, enum command command)
 		fputs("usage: heapsnap ", file);
 		for (size_t i = 0; i < command_count; i++)
 			fprintf(file, "%s%s", i ? "|" : "", command_table[i].name);
-		fputs(" [PID] [OPTION...]", file);
+		fputs(" [PID...] [OPTION...]", file);
 		return;
 	}
 	indent = fprintf(file, "usage: heapsnap %s", description->name);
@@ -113,11 +113,11 @@ void help_print(FILE *file, enum command command)
 		return;
 	}
 	fputs("heapsnap: which call stacks hold the memory of a running process\n\n"
-	      "usage: heapsnap COMMAND [PID] [OPTION...]\n\ncommands:\n",
+	      "usage: heapsnap COMMAND [PID...] [OPTION...]\n\ncommands:\n",
 	      file);
 	for (size_t i = 0; i < command_count; i++) {
-		fprintf(file, "  %-6s %-13s ", command_table[i].name, command_table[i].operands);
-		put_text(file, command_table[i].summary, 23);
+		fprintf(file, "  %-6s %-16s ", command_table[i].name, command_table[i].operands);
+		put_text(file, command_table[i].summary, 26);
 	}
 	fputs("\noptions without a command:\n", file);
 	put_options(file, COMMAND_NONE);

@@ -21,7 +21,7 @@ enum command {
 struct command_description {
 	enum command command;
 	const char *name;
-	const char *operands; // as in the usage: "PID", "[PID]", "PID [-o FILE]", "FILE", "OLD NEW"
+	const char *operands; // as in the usage: "PID...", "[PID...]", "PID... [-o FILE]", "FILE", "OLD NEW"
 	const char *summary;  // what it does, in a line
 	const char *brief;    // the same in fewer words, for completions; without quotes, brackets and colons
 	const char *text;     // paragraphs for --help, separated by a newline each
@@ -51,10 +51,17 @@ enum option_id {
 	OPTION_LIMIT,
 	OPTION_OWN,
 	OPTION_LIBRARY,
+	OPTION_NAME,
+	OPTION_CGROUP,
+	OPTION_CONTAINER,
+	OPTION_USER,
+	OPTION_ALL,
 };
 
 #define FOR(command) (1u << COMMAND_##command)
 #define FOR_ALL      (~0u)
+// Commands on processes that are there: by their numbers, or by what they are.
+#define FOR_PROCESSES (FOR(CHECK) | FOR(ATTACH) | FOR(SET) | FOR(DUMP) | FOR(DETACH) | FOR(STATUS))
 
 // Limits as users write them. options.c has the numbers, and asserts that they agree.
 #define LIMIT_DEPTH        "256"

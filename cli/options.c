@@ -148,6 +148,34 @@ static bool take_library(struct options *options, const char *text)
 	return take_own_rule(options, FRAME_RULE_LIBRARY, text);
 }
 
+static bool take_once(struct options *options, const char **ret, const char *name, const char *text)
+{
+	if (*ret)
+		return usage_error(options, "%s can be given once", name);
+	*ret = text;
+	return true;
+}
+
+static bool take_name(struct options *options, const char *text)
+{
+	return take_once(options, &options->filter.name, "--name", text);
+}
+
+static bool take_cgroup(struct options *options, const char *text)
+{
+	return take_once(options, &options->filter.cgroup, "--cgroup", text);
+}
+
+static bool take_container(struct options *options, const char *text)
+{
+	return take_once(options, &options->filter.container, "--container", text);
+}
+
+static bool take_user(struct options *options, const char *text)
+{
+	return take_once(options, &options->filter.user, "--user", text);
+}
+
 // Where an option without a value is noted; NULL = it is none of these.
 static bool *flag_of(struct options *options, enum option_id id)
 {
@@ -174,6 +202,8 @@ static bool *flag_of(struct options *options, enum option_id id)
 		return &options->ledger;
 	case OPTION_WIDE:
 		return &options->wide;
+	case OPTION_ALL:
+		return &options->all;
 	default:
 		return NULL;
 	}
@@ -194,6 +224,10 @@ static const struct {
 	{ OPTION_LIMIT, take_limit },
 	{ OPTION_OWN, take_own },
 	{ OPTION_LIBRARY, take_library },
+	{ OPTION_NAME, take_name },
+	{ OPTION_CGROUP, take_cgroup },
+	{ OPTION_CONTAINER, take_container },
+	{ OPTION_USER, take_user },
 };
 
 static bool take_option(struct options *options, enum option_id id, const char *text)
@@ -266,9 +300,50 @@ static bool check_settings(const struct options *options)
 	return true;
 }
 
-static bool check_operands(struct options *options, uint64_t given, int count, char **operands)
+// Files, as many as the command takes.
+static bool take_paths(struct options *options, int count, char **operands)
 {
 	const int wanted = options->command == COMMAND_DIFF ? 2 : 1;
+
+	if (count > wanted)
+		return usage_error(options, "too many arguments: %s", operands[wanted]);
+	if (count < wanted)
+		return usage_error(options, "%s", wanted == 2 ? "two files are needed" : "the file is missing");
+	for (; options->path_count < (size_t)count; options->path_count++)
+		options->paths[options->path_count] = operands[options->path_count];
+	return true;
+}
+
+// Numbers, or what the processes are; not both, which could mean either that all holds or that some does.
+static bool take_processes(struct options *options, int count, char **operands)
+{
+	const bool is_filtered = hs_process_filter_is_given(&options->filter);
+	struct hs_error *error = hs_process_filter_check(&options->filter);
+
+	if (error) {
+		usage_error(options, "%s", error->message);
+		hs_error_destroy(error);
+		return false;
+	}
+	if (count > 1 && !strstr(command_describe(options->command)->operands, "..."))
+		return usage_error(options, "too many arguments: %s", operands[1]);
+	if (count > 0 && is_filtered)
+		return usage_error(options,
+				   "PID %s and --name, --cgroup, --container, --user exclude each other: give either",
+				   operands[0]);
+	if (options->all && !is_filtered)
+		return usage_error(options, "%s", "--all needs --name, --cgroup, --container or --user");
+	if (count == 0 && !is_filtered && options->command != COMMAND_STATUS)
+		return usage_error(options, "%s", "the PID is missing, or --name, --cgroup, --container or --user");
+	options->pids = (const char *const *)operands;
+	options->pid_count = (size_t)count;
+	options->pid_text = count > 0 ? operands[0] : NULL;
+	return true;
+}
+
+static bool check_operands(struct options *options, uint64_t given, int count, char **operands)
+{
+	bool is_good;
 
 	if (options->help || options->version)
 		return true;
@@ -276,18 +351,11 @@ static bool check_operands(struct options *options, uint64_t given, int count, c
 		return usage_error(options, "%s", "a command is missing");
 	if (!check_given(options, given))
 		return false;
-	if (count > wanted)
-		return usage_error(options, "too many arguments: %s", operands[wanted]);
-	if (options->command == COMMAND_REPORT || options->command == COMMAND_DIFF) {
-		if (count < wanted)
-			return usage_error(options, "%s", wanted == 2 ? "two files are needed" : "the file is missing");
-		for (; options->path_count < (size_t)count; options->path_count++)
-			options->paths[options->path_count] = operands[options->path_count];
-	} else if (count == 1)
-		options->pid_text = operands[0];
-	else if (options->command != COMMAND_STATUS)
-		return usage_error(options, "%s", "the PID is missing");
-	return check_settings(options);
+	if (command_takes_files(command_describe(options->command)))
+		is_good = take_paths(options, count, operands);
+	else
+		is_good = take_processes(options, count, operands);
+	return is_good && check_settings(options);
 }
 
 // heapsnap help COMMAND

@@ -5,6 +5,7 @@
 
 #include "cli/option_table.h"
 #include "lib/own_rules.h"
+#include "lib/process_filter.h"
 #include "lib/sampling.h"
 #include "lib/user_allocators.h"
 
@@ -16,7 +17,11 @@ enum exit_status { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2 };
 
 struct options {
 	enum command command;
-	const char *pid_text;                           // NULL = none given
+	const char *pid_text;                           // the first PID; NULL = none given
+	const char *const *pids;                        // all of them
+	size_t pid_count;                               //
+	struct hs_process_filter filter;                // --name, --cgroup, --container, --user
+	bool all;                                       // attach, set, detach: --all
 	const char *output;                             // dump: -o
 	const char *paths[2];                           // report, diff: the files
 	size_t path_count;                              //

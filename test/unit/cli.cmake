@@ -5,14 +5,14 @@ target_sources(options_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJEC
 hs_unit_test(console_test hs_views hs_base)
 target_sources(console_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c)
 hs_unit_test(attach_print_test hs_lib)
-target_sources(attach_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/aftermath.c ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/unseen_text.c)
+target_sources(attach_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/each_process.c ${PROJECT_SOURCE_DIR}/cli/aftermath.c ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/unseen_text.c)
 hs_unit_test(detach_print_test hs_lib)
-target_sources(detach_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/aftermath.c ${PROJECT_SOURCE_DIR}/cli/console.c)
+target_sources(detach_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/each_process.c ${PROJECT_SOURCE_DIR}/cli/aftermath.c ${PROJECT_SOURCE_DIR}/cli/console.c)
 hs_unit_test(status_print_test hs_lib)
-target_sources(status_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/sampling_text.c
+target_sources(status_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/each_process.c ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/sampling_text.c
   ${PROJECT_SOURCE_DIR}/cli/unseen_text.c)
 hs_unit_test(dump_print_test hs_lib)
-target_sources(dump_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/aftermath.c ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/headline.c
+target_sources(dump_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/each_process.c ${PROJECT_SOURCE_DIR}/cli/aftermath.c ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/headline.c
   ${PROJECT_SOURCE_DIR}/cli/site_json.c ${PROJECT_SOURCE_DIR}/cli/site_rows.c)
 hs_unit_test(headline_test hs_lib)
 target_sources(headline_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c)
