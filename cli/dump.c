@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/dump.h"
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "cli/aftermath.h"
 #include "cli/commands.h"
@@ -9,6 +10,7 @@
 #include "cli/headline.h"
 #include "cli/site_json.h"
 #include "cli/site_rows.h"
+#include "lib/dump_path.h"
 #include "lib/own_rules.h"
 
 #include <string.h>
@@ -127,21 +129,34 @@ static struct hs_error *show(const struct options *options, const struct frame_r
 	return error;
 }
 
+// The same with the path of the file where a folder was given. *path_ret, which is owned by the caller, lives as long.
+static struct hs_error *with_path(const struct options *options, const struct process *process, struct options *ret,
+				  char **path_ret)
+{
+	struct hs_error *error = NULL;
+
+	*ret = *options;
+	if (options->output)
+		error = hs_dump_path(options->output, process, path_ret);
+	ret->output = *path_ret;
+	return error;
+}
+
 // `context`: the rules of whose code is whose.
 static enum exit_status dump_one(const struct options *options, const struct process *process, void *context)
 {
-	const struct hs_dump_options dump = {
-		.output = options->output,
-		.rules = context,
-		.errors = options->errors,
-		.stop = options->stop,
-	};
+	struct hs_dump_options dump = { .rules = context, .errors = options->errors, .stop = options->stop };
+	HS_CLEANUP_FREE char *path = NULL;
 	struct hs_dump_result result;
-	struct hs_error *error = hs_dump(process, &dump, &result);
+	struct options to_path;
+	struct hs_error *error = with_path(options, process, &to_path, &path);
 
+	dump.output = path;
+	if (!error)
+		error = hs_dump(process, &dump, &result);
 	if (error)
 		return fail_and_look(options, process, error);
-	error = show(options, context, &result);
+	error = show(&to_path, context, &result);
 	hs_dump_result_deinit(&result);
 	return error ? console_fail(options, error) : EXIT_DONE;
 }

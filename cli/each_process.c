@@ -5,11 +5,11 @@
 #include "base/printable.h"
 #include "cli/console.h"
 #include "lib/choose_processes.h"
+#include "lib/dump_path.h"
 #include "lib/find_process.h"
 #include "lib/tool.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { COMMAND_WIDTH = 60 };
 
@@ -79,8 +79,6 @@ static enum exit_status refuse_several(const struct options *options, const stru
 	return EXIT_REFUSED;
 }
 
-static bool ends_with_slash(const char *path) { return *path && path[strlen(path) - 1] == '/'; }
-
 // False: *status_ret is what the command ends with.
 static bool choose(const struct options *options, struct hs_chosen *ret, enum exit_status *status_ret)
 {
@@ -100,7 +98,7 @@ static bool choose(const struct options *options, struct hs_chosen *ret, enum ex
 		*status_ret = *status_ret == EXIT_USAGE ? EXIT_USAGE : failed;
 		return false;
 	}
-	if (ret->count > 1 && options->output && !ends_with_slash(options->output))
+	if (ret->count > 1 && options->output && !hs_output_is_folder(options->output))
 		*status_ret = wrong_usage(options,
 					  "several processes need a file each: -o DIR/ makes their names of program, "
 					  "PID and time");

@@ -250,44 +250,59 @@ static struct hs_error *nothing_found(const struct hs_process_filter *filter, co
 		processes_are_unlisted() ? ", but /proc hides some (those of other users need privilege: sudo)" : "");
 }
 
-// Leaves those out in which there is nothing of heapsnap. Who may not be asked stays: the command then says why.
+enum attachment { IS_ATTACHED, IS_NOT_ATTACHED, HAS_ENDED };
+
+// Who may not be asked counts as attached: the command then says why.
+static struct hs_error *ask_attached(const struct process *process, enum attachment *ret)
+{
+	struct hs_status status;
+	struct hs_error *error = interrupt_signal_check();
+
+	if (!error)
+		error = hs_status_read(process, &status, NULL);
+	*ret = IS_ATTACHED;
+	if (!error || error->code == HS_ERROR_INTERRUPTED || is_fatal(error))
+		return error;
+	if (!process_lives(process))
+		*ret = HAS_ENDED;
+	else if (error->code == HS_ERROR_NOT_FOUND)
+		*ret = IS_NOT_ATTACHED;
+	hs_error_destroy(error);
+	return NULL;
+}
+
+// Leaves those out in which there is nothing of heapsnap.
 static struct hs_error *keep_attached(const struct hs_process_filter *filter, struct hs_chosen *chosen)
 {
 	HS_CLEANUP_FREE struct hs_chosen_process *others = calloc(chosen->count, sizeof(*others));
+	char text[HS_CHOSEN_TEXT_SIZE];
 	struct hs_error *error = NULL;
-	size_t kept = 0, left_out = 0;
+	size_t kept = 0;
 
 	if (!others)
 		return &hs_error_no_memory;
 	for (size_t i = 0; i < chosen->count; i++) {
-		struct hs_status status;
-		bool is_out;
+		enum attachment attachment = IS_ATTACHED;
 
-		error = error ? error : interrupt_signal_check();
-		if (!error)
-			error = hs_status_read(&chosen->items[i].process, &status, NULL);
-		is_out = error && error->code == HS_ERROR_NOT_FOUND;
-		if (error && error->code != HS_ERROR_INTERRUPTED && !is_fatal(error)) {
-			hs_error_destroy(error);
-			error = NULL;
-		}
-		if (is_out)
-			others[left_out++] = chosen->items[i];
-		else
+		error = error ? error : ask_attached(&chosen->items[i].process, &attachment);
+		if (attachment == IS_ATTACHED)
 			chosen->items[kept++] = chosen->items[i];
+		else if (attachment == IS_NOT_ATTACHED)
+			others[chosen->not_attached++] = chosen->items[i];
+		else
+			process_close(&chosen->items[i].process);
 	}
 	chosen->count = kept;
-	chosen->not_attached = left_out;
-	hs_chosen_text(others, left_out, chosen->not_attached_text);
-	for (size_t i = 0; i < left_out; i++)
+	hs_chosen_text(others, chosen->not_attached, chosen->not_attached_text);
+	for (size_t i = 0; i < chosen->not_attached; i++)
 		process_close(&others[i].process);
-	if (!error && kept == 0) {
-		char text[HS_CHOSEN_TEXT_SIZE];
-
-		error = hs_error_create(HS_ERROR_NOT_FOUND, "no process that matches %s is attached: %s",
-					hs_process_filter_text(filter, text, sizeof(text)), chosen->not_attached_text);
-	}
-	return error;
+	if (error || kept)
+		return error;
+	hs_process_filter_text(filter, text, sizeof(text));
+	if (!chosen->not_attached)
+		return nothing_found(filter, chosen);
+	return hs_error_create(HS_ERROR_NOT_FOUND, "no process that matches %s is attached: %s", text,
+			       chosen->not_attached_text);
 }
 
 static struct hs_error *choose_by_filter(const struct hs_process_choice *choice, struct hs_chosen *ret)
