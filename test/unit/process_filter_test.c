@@ -218,7 +218,7 @@ static void test_command_lines(void)
 static void test_users(void)
 {
 	static const char passwd[] =
-		"root:x:0:0:root:/root:/bin/sh\n\nredis-x:x:12:12::/:/bin/sh\nredis:x:105:111::/:/bin/sh\n"
+		"root:x:0:0:root:/:/bin/sh\n\nredis-x:x:12:12::/:/bin/sh\nredis:x:105:111::/:/bin/sh\n"
 		"+::::::\nbad:x\nworse:x::1:\nbig:x:4294967295:1::/:\nmore:x:12x:1::/:\n"
 		"7:x:8:1::/:\ntwice:x:y:1:::\ntwice:x:3:1:::\nlast::9:9";
 	static const struct {
