@@ -102,6 +102,15 @@ static struct hs_error *read_command_line(const struct process *process, char re
 	return NULL;
 }
 
+// Its helpers too: they have names of their own.
+static bool is_heapsnap(const char *name)
+{
+	static const char tool[] = "heapsnap";
+	const size_t size = sizeof(tool) - 1;
+
+	return strncmp(name, tool, size) == 0 && (name[size] == 0 || name[size] == '-');
+}
+
 // A program of the user's that lives, and no heapsnap: other runs of it have the same words on their command lines.
 static struct hs_error *is_candidate(const struct process *process, char name[static HS_CHOSEN_NAME_SIZE], bool *ret)
 {
@@ -113,8 +122,7 @@ static struct hs_error *is_candidate(const struct process *process, char name[st
 	if (error || !proc_stat_parse(text, &stat))
 		return error;
 	snprintf(name, HS_CHOSEN_NAME_SIZE, "%.*s", (int)stat.name_size, stat.name);
-	*ret = !(stat.flags & PF_KTHREAD) && strcmp(name, "heapsnap") != 0 &&
-	       (proc_stat_lives(text) || stat.thread_count > 1);
+	*ret = !(stat.flags & PF_KTHREAD) && !is_heapsnap(name) && (proc_stat_lives(text) || stat.thread_count > 1);
 	return NULL;
 }
 

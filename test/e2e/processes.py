@@ -130,6 +130,18 @@ def never_itself():
     wait_until(lambda: process_state(zombie.pid) == "Z", "a zombie")
     check_refused(heapsnap("check", "--name", f"^z{os.getpid()}$"), "no process matches")
     zombie.wait()
+    some = Named(1)
+    other = start([HEAPSNAP, "attach", "--name", f"{some.name}.*"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                  env={**os.environ, "HEAPSNAP_STOP_AT": "plan"})  # another heapsnap, with the words
+    os.waitid(os.P_PID, other.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+    check_equal(process_state(other.pid), "T", "another heapsnap")
+    result = heapsnap("check", "--name", some.name, "--json")
+    check_equal(pids_of(result), some.pids, str(result))
+    while other.poll() is None:
+        other.send_signal(signal.SIGCONT)
+        time.sleep(0.01)
+    check_equal(is_attached(some.pids[0]), True, "what the other has done")
+    some.end()
     result = heapsnap("check", "--name", "^(kthreadd|ksoftirqd/0|kworker/0:0)$")
     check_refused(result, "no process matches")
 
@@ -220,6 +232,15 @@ def that_end():
     result = finish(process)
     check_equal((result.status, pids_of(result)), (1, [some.pids[0], some.pids[2]]), str(result))
     some.end()
+    some = Named(2)  # in the middle of its turn
+    check_equal(heapsnap("attach", *some.pids).status, 0, "attach")
+    process = run("dump", "--name", f"^{some.name}")
+    stop(some.targets[0].process, signal.SIGKILL)
+    result = finish(process)
+    check_equal((result.status, pids_of(result), "error" in objects(result)[0]), (0, some.pids, True), str(result))
+    some.end()
+    result = heapsnap("dump", "--name", f"^{some.name}")
+    check_refused(result, "no process matches")
 
 
 def interrupted():
