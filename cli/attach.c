@@ -42,11 +42,13 @@ static void print_unseen(const struct options *options, const struct process *pr
 
 static void print_unseen_threads(const struct options *options, const struct hs_attach_result *result)
 {
+	char threads[COUNT_SIZE];
+
 	if (result->unseen_threads)
-		console_print(
-			options,
-			"warning: %zu of %zu threads have no thread pointer: nothing that they allocate can be recorded\n",
-			result->unseen_threads, result->threads);
+		console_print(options,
+			      "warning: %zu of %s %s no thread pointer: what they allocate cannot be recorded\n",
+			      result->unseen_threads, console_count(result->threads, "thread", threads),
+			      result->unseen_threads == 1 ? "has" : "have");
 }
 
 static void print_unfollowed(const struct options *options, const struct hs_attach_result *result)

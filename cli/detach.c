@@ -59,9 +59,9 @@ static void print_outcome(const struct options *options, const struct hs_detach_
 		break;
 	case HS_DETACH_FOREIGN_HOOKS:
 		console_complain(
-			"the hooks are out of process %d, but %zu of the places that they were in were patched by another program since, "
+			"the hooks are out of process %d, but %zu of the places that they were in %s patched by another program since, "
 			"and may lead into the payload; it stays mapped, inactive. Run `heapsnap detach %d` again when those patches are out\n",
-			pid, result->foreign_hooks, pid);
+			pid, result->foreign_hooks, result->foreign_hooks == 1 ? "was" : "were", pid);
 		break;
 	case HS_DETACH_THREADS_UNSEEN:
 		console_complain(
@@ -77,9 +77,9 @@ static void print_outcome(const struct options *options, const struct hs_detach_
 		break;
 	case HS_DETACH_CALLS_LEFT:
 		console_complain(
-			"the hooks are out of process %d, but %zu of its allocation calls were abandoned, probably by coroutines, and may return "
+			"the hooks are out of process %d, but %zu of its allocation calls %s abandoned, probably by coroutines, and may return "
 			"into the payload (%zu of them were not examined yet); its code stays mapped. Run `heapsnap detach %d` again later\n",
-			pid, result->calls_left, result->calls_unseen, pid);
+			pid, result->calls_left, result->calls_left == 1 ? "was" : "were", result->calls_unseen, pid);
 		break;
 	case HS_DETACH_THREADS_INSIDE:
 		console_complain(

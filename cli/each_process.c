@@ -160,7 +160,7 @@ enum exit_status each_process(const struct options *options, process_command *co
 		process_close(&chosen.items[i].process);
 	}
 	if (i < chosen.count)
-		console_complain("interrupted: %zu of %zu processes were not begun\n", chosen.count - i, chosen.count);
+		console_complain("interrupted; not begun: %zu of %zu processes\n", chosen.count - i, chosen.count);
 	status = counts[OUTCOME_DONE] && !counts[OUTCOME_FAILED] && i == chosen.count ? EXIT_DONE : EXIT_REFUSED;
 	hs_chosen_deinit(&chosen);
 	return status;

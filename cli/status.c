@@ -72,13 +72,13 @@ static void print_costs(const struct options *options, const struct hs_status *p
 
 static void print_settings(const struct options *options, const struct hs_status *process)
 {
-	char text[SAMPLING_TEXT_SIZE], since[32], unseen[UNSEEN_TEXT_SIZE], frames[COUNT_SIZE];
+	char text[SAMPLING_TEXT_SIZE], since[32], unseen[UNSEEN_TEXT_SIZE], frames[COUNT_SIZE], lost[COUNT_SIZE];
 
 	if (unseen_text(process, unseen))
 		console_print(options, "  warning: %s\n", unseen);
 	if (process->lost_no_thread_pointer)
-		console_print(options, "  warning: %" PRIu64 " allocations lost: by threads without a thread pointer\n",
-			      process->lost_no_thread_pointer);
+		console_print(options, "  warning: %s lost: by threads without a thread pointer\n",
+			      console_count(process->lost_no_thread_pointer, "allocation", lost));
 	if (!process->has_settings)
 		console_print(options,
 			      "  the region does not say what is recorded: `heapsnap set %d` puts it in order\n",

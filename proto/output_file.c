@@ -43,7 +43,10 @@ static struct hs_error *create_standard_output(struct output_file *ret)
 
 static struct hs_error *refuse_directory(const char *path)
 {
-	return hs_error_create(HS_ERROR_REFUSED, "%s is a directory; add a file name to it with -o", path);
+	return hs_error_create(
+		HS_ERROR_REFUSED,
+		"%s is a directory; add a file name to it with -o, or a slash for a name of program, PID and time",
+		path);
 }
 
 static struct hs_error *refuse_not_plain(const char *path)

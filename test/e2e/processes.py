@@ -254,7 +254,7 @@ def interrupted():
     process.send_signal(signal.SIGCONT)
     _, errors = process.communicate(timeout=60)
     check_equal(process.returncode, 1, errors)
-    check(b"interrupted by SIGINT" in errors and b"interrupted: 2 of 3 processes were not begun" in errors, errors)
+    check(b"interrupted by SIGINT" in errors and b"interrupted; not begun: 2 of 3 processes" in errors, errors)
     check_equal(some.attached(), [False] * 3, "attached after an interrupt")
     some.end()
 
