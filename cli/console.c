@@ -16,7 +16,7 @@ static struct {
 	bool quiet, verbose, progress;
 	bool results_to_output;
 	bool interrupted;  // an error said so
-	pid_t pid;         // of several processes the one at hand; 0 = there are not several
+	pid_t pid;         // as in console_begin_process; 0 = none
 	bool line_open;    // a progress line stands on the terminal
 	uint64_t shown_at; // ns
 } console;

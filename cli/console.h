@@ -32,8 +32,8 @@ enum exit_status console_fail(const struct options *options, struct hs_error *er
 // Whether an error that was reported was an interrupt.
 bool console_was_interrupted(void);
 
-// What comes now is of this process, one of several: JSON of errors names it, and a heading says so, if there is to be
-// one: "process 123 (redis-server):".
+// What comes now is of this process, one of several or one that a filter means: JSON of errors names it, and a heading
+// says so, if there is to be one: "process 123 (redis-server):".
 void console_begin_process(const struct options *options, pid_t pid, const char *name, bool has_heading);
 
 // Columns that a line of a result may have: those of the terminal, from 80 to 200; 0 = as many as it takes, where the

@@ -129,7 +129,7 @@ static enum outcome do_one(const struct options *options, struct hs_chosen *chos
 {
 	struct process *process = &chosen->items[i].process;
 
-	if (chosen->count > 1)
+	if (chosen->count > 1 || chosen->by_filter) // of one too: the filter may have found another than was thought of
 		console_begin_process(options, process->pid, chosen->items[i].name, has_heading(options->command));
 	if (chosen->by_filter) {
 		struct hs_error *error = process_hold(process);

@@ -160,7 +160,9 @@ def by_user():
     check_refused(heapsnap("check", "--user", "no-such-user"), "no user 'no-such-user'", "--user \\$\\(id -u")
     # Who is not root is told of others by the command itself.
     program = harness.copy_for_everybody()
-    check_refused(heapsnap("attach", "--name", name, "--user", "0", program=program, prefix=harness.as_user(SOMEBODY)), "user|root|privilege")
+    result = heapsnap("attach", "--name", name, "--user", "0", program=program, prefix=harness.as_user(SOMEBODY))
+    check_equal((result.status, result.stderr.splitlines()[0]), (1, f"process {mine.pid} ({some.name}):"), str(result))  # which one it is
+    check("run it as that user or as root" in result.stderr, str(result))
     some.end()
     mine.end()
 
