@@ -7,8 +7,8 @@
 #include "cli/aftermath.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/each_process.h"
 #include "cli/unseen_text.h"
-#include "lib/find_process.h"
 
 static enum exit_status print_json(const struct hs_attach_result *result, pid_t pid)
 {
@@ -43,9 +43,12 @@ static void warn_of_unseen(const struct process *process)
 
 static void warn_of_threads(const struct hs_attach_result *result)
 {
+	char threads[COUNT_SIZE];
+
 	if (result->unseen_threads)
-		hs_warn("%zu of %zu threads have no thread pointer: nothing that they allocate can be recorded",
-			result->unseen_threads, result->threads);
+		hs_warn("%zu of %s %s no thread pointer: what they allocate cannot be recorded", result->unseen_threads,
+			console_count(result->threads, "thread", threads),
+			result->unseen_threads == 1 ? "has" : "have");
 }
 
 static void warn_of_libraries(const struct hs_attach_result *result)
@@ -54,7 +57,7 @@ static void warn_of_libraries(const struct hs_attach_result *result)
 		hs_warn("libraries loaded from now on will not be seen: no hook for the dynamic loader's list");
 }
 
-enum exit_status command_attach(const struct options *options)
+static enum exit_status attach_one(const struct options *options, const struct process *process, void *context)
 {
 	struct hs_attach_options attach = {
 		.depth = options->depth,
@@ -64,24 +67,22 @@ enum exit_status command_attach(const struct options *options)
 	};
 	struct hs_attach_result result;
 	char stopped[32], memory[32], hooks[COUNT_SIZE], threads[COUNT_SIZE];
-	struct hs_error *error;
-	HS_CLEANUP_PROCESS struct process process = PROCESS_CLOSED;
+	struct hs_error *error = hs_attach(process, &attach, &result);
 
-	error = hs_find_process(options->pid_text, &process);
+	(void)context;
 	if (error)
-		return console_fail(options, error);
-	error = hs_attach(&process, &attach, &result);
-	if (error)
-		return fail_and_look(options, &process, error);
-	console_print(options, "attached to %d: %s hooked, %s stopped for %s; region limit %s\n", process.pid,
+		return fail_and_look(options, process, error);
+	console_print(options, "attached to %d: %s hooked, %s stopped for %s; region limit %s\n", process->pid,
 		      console_count(result.hooks, "function", hooks), console_count(result.threads, "thread", threads),
 		      console_time(result.stopped_all_ns, stopped), number_bytes(result.region_bytes, memory));
 	if (result.hooks_refused)
 		console_print(options, "%s could not be hooked; every dump's ledger says why\n",
 			      console_count(result.hooks_refused, "function", hooks));
 	if (result.unseen_functions)
-		warn_of_unseen(&process);
+		warn_of_unseen(process);
 	warn_of_threads(&result);
 	warn_of_libraries(&result);
-	return options->json ? print_json(&result, process.pid) : EXIT_DONE;
+	return options->json ? print_json(&result, process->pid) : EXIT_DONE;
 }
+
+enum exit_status command_attach(const struct options *options) { return each_process(options, attach_one, NULL); }

@@ -4,7 +4,7 @@
 #include "cli/check_json.h"
 #include "cli/commands.h"
 #include "cli/console.h"
-#include "lib/find_process.h"
+#include "cli/each_process.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -196,7 +196,7 @@ static void print_verdict(const struct options *options, const struct hs_check_r
 			      console_count(result->threads, "thread", threads));
 }
 
-enum exit_status command_check(const struct options *options)
+static enum exit_status check_one(const struct options *options, const struct process *process, void *context)
 {
 	struct hs_attach_options attach = {
 		.max_memory = options->max_memory,
@@ -204,12 +204,9 @@ enum exit_status command_check(const struct options *options)
 	};
 	struct hs_check_result result;
 	enum exit_status status;
-	struct hs_error *error;
-	HS_CLEANUP_PROCESS struct process process = PROCESS_CLOSED;
+	struct hs_error *error = hs_check(process, &attach, &result);
 
-	error = hs_find_process(options->pid_text, &process);
-	if (!error)
-		error = hs_check(&process, &attach, &result);
+	(void)context;
 	if (error)
 		return console_fail(options, error);
 	print_result(options, &result);
@@ -220,3 +217,5 @@ enum exit_status command_check(const struct options *options)
 	hs_check_result_deinit(&result);
 	return status;
 }
+
+enum exit_status command_check(const struct options *options) { return each_process(options, check_one, NULL); }

@@ -31,6 +31,8 @@ static void bash_words(FILE *file, enum command command)
 	fprintf(file, "\t%s) words='", command == COMMAND_NONE ? "''" : command_describe(command)->name);
 	for (size_t i = 0; i < command_count && command == COMMAND_NONE; i++)
 		fprintf(file, "%s ", command_table[i].name);
+	if (command == COMMAND_NONE)
+		fputs("help ", file);
 	for (size_t i = 0; i < option_count; i++) {
 		if (!option_is_for(&option_table[i], command))
 			continue;
@@ -143,7 +145,8 @@ static void put_zsh(FILE *file)
 		put_text(file, command_table[i].brief, false);
 		fputs("'\n", file);
 	}
-	fputs("\t)\n\tif (( CURRENT == 2 )); then\n\t\t_describe command commands\n\t\t_arguments \\\n", file);
+	fputs("\t\t'help:show help of a command'\n\t)\n\tif (( CURRENT == 2 )); then\n\t\t_describe command commands\n\t\t_arguments \\\n",
+	      file);
 	for (size_t i = 0; i < option_count; i++)
 		if (option_is_for(&option_table[i], COMMAND_NONE))
 			zsh_option(file, &option_table[i]);
@@ -155,9 +158,9 @@ static void put_zsh(FILE *file)
 			if (option_is_for(&option_table[k], command_table[i].command))
 				zsh_option(file, &option_table[k]);
 		fprintf(file, "\t\t\t%s\n\t\t;;\n",
-			command_takes_files(&command_table[i]) ? "'*:profile:_files'" : "'1:PID:_pids'");
+			command_takes_files(&command_table[i]) ? "'*:profile:_files'" : "'*:PID:_pids'");
 	}
-	fputs("\tesac\n}\n_heapsnap \"$@\"\n", file);
+	fputs("\thelp)\n\t\t_describe command commands\n\t\t;;\n\tesac\n}\n_heapsnap \"$@\"\n", file);
 }
 
 static void fish_text(FILE *file, const char *brief)
@@ -196,6 +199,10 @@ static void put_fish(FILE *file)
 		fprintf(file, "complete -c heapsnap -n '__fish_seen_subcommand_from %s' %s\n", command_table[i].name,
 			command_takes_files(&command_table[i]) ? "-F" : "-a '(__fish_complete_pids)'");
 	}
+	fputs("complete -c heapsnap -n __fish_use_subcommand -a help -d 'show help of a command'\n", file);
+	for (size_t i = 0; i < command_count; i++)
+		fprintf(file, "complete -c heapsnap -n '__fish_seen_subcommand_from help' -a %s\n",
+			command_table[i].name);
 	for (size_t i = 0; i < option_count; i++)
 		fish_option(file, &option_table[i]);
 }

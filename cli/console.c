@@ -19,6 +19,8 @@ enum { WARNINGS_MOST = 100 };
 static struct {
 	bool quiet, verbose, progress, json;
 	bool output_is_taken;          // by a profile: results go to standard error
+	bool interrupted;              // an error said so
+	pid_t pid;                     // as in console_begin_process; 0 = none
 	bool line_open;                // a progress line stands on the terminal
 	uint64_t shown_at;             // ns
 	char *warnings[WARNINGS_MOST]; // with --json: for the object; owned
@@ -151,6 +153,17 @@ void console_complain(const char *format, ...)
 	va_end(arguments);
 }
 
+void console_explain(const struct options *options, const char *format, ...)
+{
+	va_list arguments;
+
+	if (options->quiet)
+		return;
+	va_start(arguments, format);
+	write_formatted(stderr, "", format, arguments);
+	va_end(arguments);
+}
+
 unsigned console_width(const struct options *options)
 {
 	enum { LEAST = 80, MOST = 200 };
@@ -197,6 +210,8 @@ void console_put_error(const char *code, const char *message)
 	json_open(&json, "error", '{');
 	json_string(&json, "code", code);
 	json_string(&json, "message", message);
+	if (console.pid)
+		json_number(&json, "pid", (uint64_t)console.pid);
 	json_close(&json, '}');
 	json_end(&json);
 }
@@ -206,6 +221,7 @@ enum exit_status console_fail(const struct options *options, struct hs_error *er
 	char *message = hs_printable(error->message); // also for JSON, whose readers show it
 
 	show_kept();
+	console.interrupted |= error->code == HS_ERROR_INTERRUPTED;
 	write_line(stderr, "heapsnap: ", error->message);
 	if (options->json)
 		console_put_error(code_name(error->code), message ? message : "out of memory");
@@ -225,6 +241,21 @@ bool console_is_written(void)
 		console_complain("standard output cannot be written%s%s\n", errno ? ": " : "",
 				 errno ? strerror(errno) : "");
 	return false;
+}
+
+bool console_was_interrupted(void) { return console.interrupted; }
+
+void console_begin_process(const struct options *options, pid_t pid, const char *name, bool has_heading)
+{
+	if (console.pid) // what no object has told is not to stand in one of another process
+		show_kept();
+	console.pid = pid;
+	if (!has_heading)
+		return;
+	if (name[0])
+		console_print(options, "process %d (%s):\n", (int)pid, name);
+	else
+		console_print(options, "process %d:\n", (int)pid);
 }
 
 const char *console_time(uint64_t nanoseconds, char *buffer)

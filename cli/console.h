@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 // Connects results, log and progress to where the options say. Progress lines only on a terminal.
 void console_init(const struct options *options);
@@ -26,9 +27,20 @@ bool console_is_written(void);
 // What is wrong, and no error that ends the command: also with -q. Likewise one line.
 void console_complain(const char *format, ...) HS_PRINTF(1, 2);
 
+// What belongs to an error that was reported: what has become of the process. On standard error, nothing with -q.
+void console_explain(const struct options *options, const char *format, ...) HS_PRINTF(2, 3);
+
 // Reports the error (one line on standard error, with --json an object on standard output too), frees it, returns the
 // exit status.
 enum exit_status console_fail(const struct options *options, struct hs_error *error);
+
+// Whether an error that was reported was an interrupt.
+bool console_was_interrupted(void);
+
+// What comes now is of this process, one of several or one that a filter means: JSON of errors names it, and a heading
+// says so, if there is to be one: "process 123 (redis-server):". Warnings that no object of the process before has told
+// go to standard error; those before the first process are of all, and stand in its object.
+void console_begin_process(const struct options *options, pid_t pid, const char *name, bool has_heading);
 
 // Columns that a line of a result may have: those of the terminal, from 80 to 200; 0 = as many as it takes, where the
 // lines go to no terminal or --wide is given.

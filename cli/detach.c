@@ -5,7 +5,7 @@
 #include "cli/aftermath.h"
 #include "cli/commands.h"
 #include "cli/console.h"
-#include "lib/find_process.h"
+#include "cli/each_process.h"
 
 enum { WAIT_MS = 10000 };
 
@@ -59,9 +59,9 @@ static void print_outcome(const struct options *options, const struct hs_detach_
 		break;
 	case HS_DETACH_FOREIGN_HOOKS:
 		console_complain(
-			"the hooks are out of process %d, but %zu of the places that they were in were patched by another program since, "
+			"the hooks are out of process %d, but %zu of the places that they were in %s patched by another program since, "
 			"and may lead into the payload; it stays mapped, inactive. Run `heapsnap detach %d` again when those patches are out\n",
-			pid, result->foreign_hooks, pid);
+			pid, result->foreign_hooks, result->foreign_hooks == 1 ? "was" : "were", pid);
 		break;
 	case HS_DETACH_THREADS_UNSEEN:
 		console_complain(
@@ -77,9 +77,9 @@ static void print_outcome(const struct options *options, const struct hs_detach_
 		break;
 	case HS_DETACH_CALLS_LEFT:
 		console_complain(
-			"the hooks are out of process %d, but %zu of its allocation calls were abandoned, probably by coroutines, and may return "
+			"the hooks are out of process %d, but %zu of its allocation calls %s abandoned, probably by coroutines, and may return "
 			"into the payload (%zu of them were not examined yet); its code stays mapped. Run `heapsnap detach %d` again later\n",
-			pid, result->calls_left, result->calls_unseen, pid);
+			pid, result->calls_left, result->calls_left == 1 ? "was" : "were", result->calls_unseen, pid);
 		break;
 	case HS_DETACH_THREADS_INSIDE:
 		console_complain(
@@ -118,21 +118,19 @@ static void print_checks(const struct options *options, const struct hs_detach_r
 	}
 }
 
-enum exit_status command_detach(const struct options *options)
+static enum exit_status detach_one(const struct options *options, const struct process *process, void *context)
 {
 	struct hs_detach_result result;
-	struct hs_error *error;
-	HS_CLEANUP_PROCESS struct process process = PROCESS_CLOSED;
+	struct hs_error *error = hs_detach(process, WAIT_MS, &result);
 
-	error = hs_find_process(options->pid_text, &process);
+	(void)context;
 	if (error)
-		return console_fail(options, error);
-	error = hs_detach(&process, WAIT_MS, &result);
-	if (error)
-		return fail_and_look(options, &process, error);
-	print_outcome(options, &result, process.pid);
-	print_checks(options, &result, process.pid);
-	if (options->json && !print_json(&result, process.pid))
+		return fail_and_look(options, process, error);
+	print_outcome(options, &result, process->pid);
+	print_checks(options, &result, process->pid);
+	if (options->json && !print_json(&result, process->pid))
 		return EXIT_REFUSED;
 	return result.is_verified ? EXIT_DONE : EXIT_REFUSED;
 }
+
+enum exit_status command_detach(const struct options *options) { return each_process(options, detach_one, NULL); }

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/dump.h"
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "cli/aftermath.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/each_process.h"
 #include "cli/headline.h"
 #include "cli/view_json.h"
 #include "cli/view_text.h"
-#include "lib/find_process.h"
+#include "lib/dump_path.h"
 
 #include <string.h>
 
@@ -128,25 +130,40 @@ static struct hs_error *show(const struct options *options, const struct hs_dump
 	return !error && options->json ? print_json(options, result) : error;
 }
 
-static enum exit_status dump_process(const struct options *options, const struct view_options *view)
+// The same with the path of the file where a folder was given. *path_ret, which is owned by the caller, lives as long.
+static struct hs_error *with_path(const struct options *options, const struct process *process, struct options *ret,
+				  char **path_ret)
 {
-	const struct hs_dump_options dump = {
-		.output = options->output,
+	struct hs_error *error = NULL;
+
+	*ret = *options;
+	if (options->output)
+		error = hs_dump_path(options->output, options->format, process, path_ret);
+	ret->output = *path_ret;
+	return error;
+}
+
+// `context`: how the profile is to be shown, struct view_options.
+static enum exit_status dump_one(const struct options *options, const struct process *process, void *context)
+{
+	const struct view_options *view = context;
+	struct hs_dump_options dump = {
 		.format = options->format,
 		.view = *view,
 		.errors = options->errors,
 		.stop = options->stop,
 	};
-	HS_CLEANUP_PROCESS struct process process = PROCESS_CLOSED;
+	HS_CLEANUP_FREE char *path = NULL;
 	struct hs_dump_result result;
-	struct hs_error *error = hs_find_process(options->pid_text, &process);
+	struct options to_path;
+	struct hs_error *error = with_path(options, process, &to_path, &path);
 
+	dump.output = path;
+	if (!error)
+		error = hs_dump(process, &dump, &result);
 	if (error)
-		return console_fail(options, error);
-	error = hs_dump(&process, &dump, &result);
-	if (error)
-		return fail_and_look(options, &process, error);
-	error = show(options, &result);
+		return fail_and_look(options, process, error);
+	error = show(&to_path, &result);
 	hs_dump_result_deinit(&result);
 	return error ? console_fail(options, error) : EXIT_DONE;
 }
@@ -161,7 +178,7 @@ enum exit_status command_dump(const struct options *options)
 		error = view_setting_init(options, &setting);
 	if (error)
 		return console_fail(options, error);
-	status = dump_process(options, &setting.options);
+	status = each_process(options, dump_one, &setting.options);
 	view_setting_deinit(&setting);
 	return status;
 }

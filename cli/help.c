@@ -81,15 +81,15 @@ void help_print_usage(FILE *file, enum command command)
 		fputs("usage: heapsnap ", file);
 		for (size_t i = 0; i < command_count; i++)
 			fprintf(file, "%s%s", i ? "|" : "", command_table[i].name);
-		fputs(" [PID] [OPTION...]", file);
+		fputs(" [PID...] [OPTION...]", file);
 		return;
 	}
 	indent = fprintf(file, "usage: heapsnap %s", description->name);
 	column = put_word(file, description->operands, strlen(description->operands), (size_t)indent + 1,
 			  (size_t)indent);
 	for (size_t i = 0; i < option_count; i++)
-		if (option_is_for(&option_table[i], command) && option_table[i].id != OPTION_OUTPUT &&
-		    option_table[i].id != OPTION_HELP)
+		if (option_is_for(&option_table[i], command) && option_table[i].id != OPTION_HELP &&
+		    !option_is_operand(&option_table[i], description))
 			column = put_usage_option(file, &option_table[i], column, (size_t)indent + 1);
 }
 
@@ -113,16 +113,16 @@ void help_print(FILE *file, enum command command)
 		return;
 	}
 	fputs("heapsnap: which call stacks hold the memory of a running process\n\n"
-	      "usage: heapsnap COMMAND [PID] [OPTION...]\n\ncommands:\n",
+	      "usage: heapsnap COMMAND [PID...] [OPTION...]\n\ncommands:\n",
 	      file);
 	for (size_t i = 0; i < command_count; i++) {
-		fprintf(file, "  %-6s %-13s ", command_table[i].name, command_table[i].operands);
-		put_text(file, command_table[i].summary, 23);
+		fprintf(file, "  %-6s %-16s ", command_table[i].name, command_table[i].operands);
+		put_text(file, command_table[i].summary, 26);
 	}
 	fputs("\noptions without a command:\n", file);
 	put_options(file, COMMAND_NONE);
 	fputs("\nExit status: 0 done, 1 refused or failed (the process is untouched or restored),\n"
-	      "2 wrong usage. `heapsnap COMMAND --help` says more; so does the manual page\n"
+	      "2 wrong usage. `heapsnap help COMMAND` says more; so does the manual page\n"
 	      "heapsnap-COMMAND(1).\n",
 	      file);
 }

@@ -128,18 +128,19 @@ static void put_pages(FILE *page)
 	}
 }
 
-// Words of the operands, each of which is an argument; "[PID]" may be left out, and "[-o FILE]" is an option.
+// Words of the operands, each of which is an argument, "PID..." one that may be repeated; "[PID...]" may be left out,
+// and "[-o FILE]" is an option.
 static void put_operands(FILE *page, const char *operands)
 {
-	if (strncmp(operands, "[PID]", 5) == 0) {
-		fputs(".Op Ar PID\n", page);
+	if (strcmp(operands, "[PID...]") == 0) {
+		fputs(".Op Ar PID ...\n", page);
 		return;
 	}
 	while (*operands && *operands != '[') {
-		const int length = (int)strcspn(operands, " |");
+		const int length = (int)strcspn(operands, " .|"), dots = (int)strspn(operands + length, ".");
 
-		fprintf(page, ".Ar %.*s%s\n", length, operands, operands[length] == '|' ? " |" : "");
-		operands += length;
+		fprintf(page, ".Ar %.*s%s\n", length, operands, dots ? " ..." : operands[length] == '|' ? " |" : "");
+		operands += length + dots;
 		operands += *operands == ' ' || *operands == '|';
 	}
 	if (*operands)
@@ -153,8 +154,8 @@ static void put_synopsis(FILE *page, const struct command_description *descripti
 	for (size_t i = 0; i < option_count; i++) {
 		const struct option_description *option = &option_table[i];
 
-		if (!option_is_for(option, description->command) || option->id == OPTION_OUTPUT ||
-		    option->id == OPTION_HELP)
+		if (!option_is_for(option, description->command) || option->id == OPTION_HELP ||
+		    option_is_operand(option, description))
 			continue;
 		fprintf(page, ".Op Fl %s%s", option_has_letter(option) ? "" : "Fl ",
 			option_has_letter(option) ? (const char[]){ (char)option->id, 0 } : option->name);
@@ -180,8 +181,8 @@ static void put_head(FILE *page, const struct command_description *description)
 		return;
 	}
 	fputs(".Nm heapsnap\n.Nd which call stacks hold the memory of a running process\n"
-	      ".Sh SYNOPSIS\n.Nm\n.Ar COMMAND\n.Op Ar PID\n.Op Ar OPTION ...\n"
-	      ".Nm\n.Fl Fl help | Fl Fl version\n.Nm\n.Ar COMMAND\n.Fl Fl help\n",
+	      ".Sh SYNOPSIS\n.Nm\n.Ar COMMAND\n.Op Ar PID ...\n.Op Ar OPTION ...\n"
+	      ".Nm\n.Fl Fl help | Fl Fl version\n.Nm\n.Ar COMMAND\n.Fl Fl help\n.Nm\n.Cm help\n.Op Ar COMMAND\n",
 	      page);
 }
 

@@ -2,20 +2,20 @@
 #include "cli/option_table.h"
 
 const struct command_description command_table[] = {
-	{ COMMAND_CHECK, "check", "PID", "show what an attach would meet: whether it would work, and why not",
+	{ COMMAND_CHECK, "check", "PID...", "show what an attach would meet: whether it would work, and why not",
 	  "show what an attach would meet",
 	  "Touches nothing: reads /proc and files. Names every reason for which attach would refuse, every allocator that it found, "
 	  "and every function that cannot be hooked. Exit status 0: attach would go ahead, 1: it would refuse." },
-	{ COMMAND_ATTACH, "attach", "PID", "start tracking the live heap of a running process",
+	{ COMMAND_ATTACH, "attach", "PID...", "start tracking the live heap of a running process",
 	  "start tracking the live heap of a process",
 	  "From now on every allocation of the process is recorded with its call stack. Nothing needs to be prepared in it. "
 	  "Its threads are stopped for a few milliseconds. On failure the process is as it was." },
-	{ COMMAND_SET, "set", "PID", "change what an attached process records from now on",
+	{ COMMAND_SET, "set", "PID...", "change what an attached process records from now on",
 	  "change what is recorded from now on",
 	  "Blocks recorded so far stay recorded until they are freed. Prints the old settings and the new ones. "
 	  "The threads are stopped for a few milliseconds." },
-	{ COMMAND_DUMP, "dump", "PID [-o FILE]", "show the live heap, and write it as a profile; any number of times",
-	  "show and write the live heap",
+	{ COMMAND_DUMP, "dump", "PID... [-o FILE]",
+	  "show the live heap, and write it as a profile; any number of times", "show and write the live heap",
 	  "Prints how much of the process is recorded, the sites with most live bytes, and what was lost. With -o it also writes "
 	  "a profile: a gzipped pprof profile, or, where the name ends in .html, a page that needs nothing else. The file is "
 	  "written completely or not at all." },
@@ -27,10 +27,10 @@ const struct command_description command_table[] = {
 	  "show what changed between two profiles",
 	  "Prints the sites whose live bytes changed most between two pprof files, with how sure that is. With -o it also writes "
 	  "the difference, as dump writes profiles: values in it may be below 0." },
-	{ COMMAND_DETACH, "detach", "PID", "stop tracking and take everything out of the process again",
+	{ COMMAND_DETACH, "detach", "PID...", "stop tracking and take everything out of the process again",
 	  "stop tracking and take everything out",
 	  "Removes the hooks, waits until no thread is inside the payload, unmaps everything and checks that nothing is left." },
-	{ COMMAND_STATUS, "status", "[PID]", "show what is attached; without PID, every attached process",
+	{ COMMAND_STATUS, "status", "[PID...]", "show what is attached; without PID, every attached process",
 	  "show what is attached", "Touches nothing." },
 };
 const size_t command_count = sizeof(command_table) / sizeof(command_table[0]);
@@ -62,7 +62,8 @@ const struct option_description option_table[] = {
 	  "is no cancellation point; if that is wrong, the process ends. See heapsnap-attach(1)" },
 	{ OPTION_OUTPUT, "output", "FILE", FOR(DUMP) | FOR(DIFF), "where the profile goes",
 	  "the profile, or the difference, for pprof; - for standard output. NAME.html is a page that a browser shows, NAME.json "
-	  "all stacks as JSON, NAME.collapsed what flamegraph.pl reads; see --format" },
+	  "all stacks as JSON, NAME.collapsed what flamegraph.pl reads; see --format. Of dump DIR/ makes a name of program, PID "
+	  "and time" },
 	{ OPTION_FORMAT, "format", "FORMAT", FOR(DUMP) | FOR(DIFF), "format of the profile",
 	  "format of what -o writes, whatever its name ends in: pprof, html, json; of dump also collapsed, speedscope" },
 	{ OPTION_LIMIT, "limit", "N", FOR_VIEWS, "rows to show",
@@ -96,8 +97,18 @@ const struct option_description option_table[] = {
 	{ OPTION_STOP, "stop", NULL, FOR(DUMP), "stop all threads while the table is copied",
 	  "stop all threads while the table is copied; without it they run, and are stopped only where the table cannot be "
 	  "copied concurrently; the dump says why" },
-	{ OPTION_JSON, "json", NULL, FOR_ALL & ~FOR(NONE), "results as one JSON object on standard output",
-	  "results as one JSON object on standard output" },
+	{ OPTION_NAME, "name", "REGEX", FOR_PROCESSES, "processes by name or command line",
+	  "in place of PID: processes whose name or command line this matches; with the next three, those for which all hold" },
+	{ OPTION_CGROUP, "cgroup", "PATH", FOR_PROCESSES, "processes of a control group",
+	  "likewise: processes of this control group or one below it" },
+	{ OPTION_CONTAINER, "container", "ID", FOR_PROCESSES, "processes of a container",
+	  "likewise: processes of this container; the first 12 digits of its id are enough" },
+	{ OPTION_USER, "user", "USER", FOR_PROCESSES, "processes of a user",
+	  "likewise: processes of this user, name or number" },
+	{ OPTION_ALL, "all", NULL, FOR(ATTACH) | FOR(SET) | FOR(DETACH), "all processes that match",
+	  "where several match: all of them; without it they are listed, and nothing is done" },
+	{ OPTION_JSON, "json", NULL, FOR_ALL & ~FOR(NONE), "results as JSON on standard output",
+	  "results as one JSON object on standard output; of several processes one each, in a line" },
 	{ OPTION_QUIET, "quiet", NULL, FOR_ALL & ~FOR(NONE), "print nothing but errors", "print nothing but errors" },
 	{ OPTION_VERBOSE, "verbose", NULL, FOR_ALL & ~FOR(NONE), "print each step", "print each step" },
 	{ OPTION_HELP, "help", NULL, FOR_ALL, "show help", "this text" },

@@ -21,7 +21,7 @@ enum command {
 struct command_description {
 	enum command command;
 	const char *name;
-	const char *operands; // as in the usage: "PID", "[PID]", "PID [-o FILE]", "FILE|PID", "OLD NEW"
+	const char *operands; // as in the usage: "PID...", "[PID...]", "PID... [-o FILE]", "FILE|PID", "OLD NEW"
 	const char *summary;  // what it does, in a line
 	const char *brief;    // the same in fewer words, for completions; without quotes, brackets and colons
 	const char *text;     // paragraphs for --help, separated by a newline each
@@ -60,11 +60,18 @@ enum option_id {
 	OPTION_FOCUS,
 	OPTION_IGNORE,
 	OPTION_SORT,
+	OPTION_NAME,
+	OPTION_CGROUP,
+	OPTION_CONTAINER,
+	OPTION_USER,
+	OPTION_ALL,
 };
 
 #define FOR(command) (1u << COMMAND_##command)
 #define FOR_ALL      (~0u)
 #define FOR_VIEWS    (FOR(DUMP) | FOR(REPORT) | FOR(DIFF)) // those that show a profile
+// Commands on processes that are there: by their numbers, or by what they are.
+#define FOR_PROCESSES (FOR(CHECK) | FOR(ATTACH) | FOR(SET) | FOR(DUMP) | FOR(DETACH) | FOR(STATUS))
 
 // Limits as users write them. options.c has the numbers, and asserts that they agree.
 #define LIMIT_DEPTH        "256"
@@ -101,6 +108,12 @@ static inline int option_has_letter(const struct option_description *option) { r
 static inline int option_is_for(const struct option_description *option, enum command command)
 {
 	return (option->commands >> command) & 1;
+}
+
+// Whether the usage has it among the operands: dump's [-o FILE].
+static inline int option_is_operand(const struct option_description *option, const struct command_description *command)
+{
+	return option->id == OPTION_OUTPUT && command->operands[0] == 'P';
 }
 
 #endif

@@ -38,6 +38,8 @@ bool parse_percent(const char *text, uint32_t *ret)
 	if (*text != '.' && (*text < '0' || *text > '9'))
 		return false; // neither spaces nor signs, nor names of numbers
 	value = strtod(text, &end);
+	if (*end == '%')
+		end++;
 	if (*end || strpbrk(text, "xXeEpP") || !(value >= 0.0001) || value > 100)
 		return false;
 	*ret = (uint32_t)(value * 10000 + 0.5);

@@ -8,7 +8,8 @@
 
 // A decimal number with an optional suffix K, M, G (1024 steps; also KB, KiB).
 bool parse_size(const char *text, uint64_t *ret);
-// A percentage above 0 and up to 100, with at most four digits behind the point, in millionths.
+// A percentage above 0 and up to 100, with at most four digits behind the point, in millionths; with or without
+// a % sign.
 bool parse_percent(const char *text, uint32_t *ret);
 // Samples per word of 8 bytes, as a decimal number (1e-4, 0.0001): the mean interval in bytes.
 bool parse_rate(const char *text, uint32_t *ret);

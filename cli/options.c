@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/options.h"
 
-#include "base/printable.h"
-#include "cli/console.h"
-#include "cli/help.h"
+#include "cli/option_errors.h"
 #include "cli/option_values.h"
 #include "inject/abi/limits.h"
 
@@ -13,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPTIONS_MAX = 64, NAME_SIZE = 32, ROWS_DEFAULT = 10 }; // LIMIT_ROWS
+enum { ROWS_DEFAULT = 10 }; // LIMIT_ROWS
 
 // What the texts of the option table say.
 _Static_assert(HS_DEPTH_MAX == 256 && HS_DEPTH_DEFAULT == 256, "LIMIT_DEPTH, the most and the default");
@@ -21,98 +19,14 @@ _Static_assert(HS_REGION_MEMORY_MIN == 1024 * 1024 && HS_REGION_MEMORY_MAX == 12
 	       "LIMIT_MEMORY_*");
 _Static_assert(HS_INTERVAL_MAX == 2u << 30, "LIMIT_INTERVAL, and the smallest rate of --samples-per-word");
 
-bool options_refuse(const struct options *options, const char *format, const char *what)
-{
-	const struct command_description *description = command_describe(options->command);
-	char *printable = hs_printable(what), *message = NULL;
-
-	if (asprintf(&message, format, printable ? printable : "?") < 0)
-		message = NULL;
-	console_complain("%s\n", message ? message : "out of memory for a message");
-	help_print_usage(stderr, options->command);
-	fprintf(stderr, "\n(`heapsnap %s%s--help` says more)\n", description ? description->name : "",
-		description ? " " : "");
-	if (options->wants_json)
-		console_put_error("usage", message ? message : "out of memory");
-	free(message);
-	free(printable);
-	return false;
-}
-
-static size_t smallest(size_t a, size_t b, size_t c)
-{
-	size_t least = a < b ? a : b;
-
-	return least < c ? least : c;
-}
-
-// How many letters are to be changed, put in or left out to make one word of the other (Levenshtein). Words are cut.
-static size_t word_distance(const char *a, const char *b)
-{
-	size_t row[NAME_SIZE + 1], width = strnlen(b, NAME_SIZE);
-
-	for (size_t k = 0; k <= width; k++)
-		row[k] = k;
-	for (size_t i = 0; a[i] && i < NAME_SIZE; i++) {
-		size_t above_left = row[0];
-
-		row[0] = i + 1;
-		for (size_t k = 0; k < width; k++) {
-			size_t above = row[k + 1];
-
-			row[k + 1] = smallest(above + 1, row[k] + 1, above_left + (a[i] != b[k]));
-			above_left = above;
-		}
-	}
-	return row[width];
-}
-
-// The one command that begins with `name`. NULL = none, or more than one.
-static const char *command_beginning_with(const char *name)
-{
-	const char *found = NULL;
-
-	for (size_t i = 0; i < command_count; i++) {
-		if (strncmp(command_table[i].name, name, strlen(name)) != 0)
-			continue;
-		if (found)
-			return NULL;
-		found = command_table[i].name;
-	}
-	return found;
-}
-
-// What was perhaps meant: the command that it is the beginning of, or one that differs in at most two letters, and
-// keeps two.
-static const char *similar_command(const char *name)
-{
-	const char *found = command_beginning_with(name);
-	size_t least = found ? 0 : 3;
-
-	for (size_t i = 0; i < command_count; i++) {
-		size_t distance = word_distance(name, command_table[i].name);
-
-		if (distance < least && distance + 1 < strlen(command_table[i].name)) {
-			least = distance;
-			found = command_table[i].name;
-		}
-	}
-	return found;
-}
-
 static bool take_command(struct options *options, const char *name)
 {
-	const char *similar = similar_command(name);
-	char format[100] = "unknown command '%s'";
-
 	for (size_t i = 0; i < command_count; i++)
 		if (strcmp(command_table[i].name, name) == 0)
 			options->command = command_table[i].command;
-	if (options->command != COMMAND_NONE)
-		return true;
-	if (similar)
-		snprintf(format, sizeof(format), "unknown command '%%s'; did you mean '%s'?", similar);
-	return options_refuse(options, format, name);
+	if (strcmp(name, "help") == 0)
+		options->help = true;
+	return options->command != COMMAND_NONE || options->help ? true : unknown_command(options, name);
 }
 
 static bool take_allocator(struct options *options, const char *text)
@@ -247,6 +161,34 @@ static bool take_library(struct options *options, const char *text)
 	return take_own_rule(options, FRAME_RULE_LIBRARY, text);
 }
 
+static bool take_once(struct options *options, const char **ret, const char *name, const char *text)
+{
+	if (*ret)
+		return options_refuse(options, "%s can be given once", name);
+	*ret = text;
+	return true;
+}
+
+static bool take_name(struct options *options, const char *text)
+{
+	return take_once(options, &options->filter.name, "--name", text);
+}
+
+static bool take_cgroup(struct options *options, const char *text)
+{
+	return take_once(options, &options->filter.cgroup, "--cgroup", text);
+}
+
+static bool take_container(struct options *options, const char *text)
+{
+	return take_once(options, &options->filter.container, "--container", text);
+}
+
+static bool take_user(struct options *options, const char *text)
+{
+	return take_once(options, &options->filter.user, "--user", text);
+}
+
 // Where an option without a value is noted; NULL = it is none of these.
 static bool *flag_of(struct options *options, enum option_id id)
 {
@@ -281,6 +223,8 @@ static bool *flag_of(struct options *options, enum option_id id)
 		return &options->view.bottom_up;
 	case OPTION_ALL_FRAMES:
 		return &options->view.all_frames;
+	case OPTION_ALL:
+		return &options->all;
 	default:
 		return NULL;
 	}
@@ -306,6 +250,10 @@ static const struct {
 	{ OPTION_SORT, view_words_take_sort },
 	{ OPTION_FOCUS, view_words_take_focus },
 	{ OPTION_IGNORE, view_words_take_ignore },
+	{ OPTION_NAME, take_name },
+	{ OPTION_CGROUP, take_cgroup },
+	{ OPTION_CONTAINER, take_container },
+	{ OPTION_USER, take_user },
 };
 
 static bool take_option(struct options *options, enum option_id id, const char *text)
@@ -377,15 +325,61 @@ static bool check_settings(const struct options *options)
 		return options_refuse(options, "%s", "--format is of what -o writes, and there is no -o");
 	if (options->output && !*options->output)
 		return options_refuse(options, "%s", "the output file's name is empty");
+	if (options->command == COMMAND_DIFF && options->output && options->output[strlen(options->output) - 1] == '/')
+		return options_refuse(options, "-o DIR/ is only valid with dump; add a file name to %s",
+				      options->output);
 	return view_words_check(options);
 }
 
 // What is nothing but digits is a process; a file of such a name is ./123.
 static bool is_number(const char *text) { return *text && text[strspn(text, "0123456789")] == 0; }
 
-static bool check_operands(struct options *options, uint64_t given, int count, char **operands)
+// Files, as many as the command takes.
+static bool take_paths(struct options *options, int count, char **operands)
 {
 	const int wanted = options->command == COMMAND_DIFF ? 2 : 1;
+
+	if (count > wanted)
+		return options_refuse(options, "too many arguments: %s", operands[wanted]);
+	if (count < wanted)
+		return options_refuse(options, "%s",
+				      wanted == 2 ? "two files are needed" : "the file or PID is missing");
+	for (; options->path_count < (size_t)count; options->path_count++)
+		options->paths[options->path_count] = operands[options->path_count];
+	return true;
+}
+
+// Numbers, or what the processes are; not both, which could mean either that all holds or that some does.
+static bool take_processes(struct options *options, int count, char **operands)
+{
+	const bool is_filtered = hs_process_filter_is_given(&options->filter);
+	struct hs_error *error = hs_process_filter_check(&options->filter);
+
+	if (error) {
+		options_refuse(options, "%s", error->message);
+		hs_error_destroy(error);
+		return false;
+	}
+	if (count > 1 && !strstr(command_describe(options->command)->operands, "..."))
+		return options_refuse(options, "too many arguments: %s", operands[1]);
+	if (count > 0 && is_filtered)
+		return options_refuse(
+			options, "PID %s and --name, --cgroup, --container, --user exclude each other: give either",
+			operands[0]);
+	if (options->all && !is_filtered)
+		return options_refuse(options, "%s", "--all needs --name, --cgroup, --container or --user");
+	if (count == 0 && !is_filtered && options->command != COMMAND_STATUS)
+		return options_refuse(options, "%s", "the PID is missing, or --name, --cgroup, --container or --user");
+	options->pids = (const char *const *)operands;
+	options->pid_count = (size_t)count;
+	options->pid_text = count > 0 ? operands[0] : NULL;
+	return true;
+}
+
+static bool check_operands(struct options *options, uint64_t given, int count, char **operands)
+{
+	const bool is_of_process = options->command == COMMAND_REPORT && count == 1 && is_number(operands[0]);
+	bool is_good;
 
 	if (options->help || options->version)
 		return true;
@@ -393,21 +387,22 @@ static bool check_operands(struct options *options, uint64_t given, int count, c
 		return options_refuse(options, "%s", "a command is missing");
 	if (!check_given(options, given))
 		return false;
-	if (count > wanted)
-		return options_refuse(options, "too many arguments: %s", operands[wanted]);
-	if (options->command == COMMAND_REPORT && count == 1 && is_number(operands[0])) {
-		options->pid_text = operands[0];
-	} else if (options->command == COMMAND_REPORT || options->command == COMMAND_DIFF) {
-		if (count < wanted)
-			return options_refuse(options, "%s",
-					      wanted == 2 ? "two files are needed" : "the file or PID is missing");
-		for (; options->path_count < (size_t)count; options->path_count++)
-			options->paths[options->path_count] = operands[options->path_count];
-	} else if (count == 1)
-		options->pid_text = operands[0];
-	else if (options->command != COMMAND_STATUS)
-		return options_refuse(options, "%s", "the PID is missing");
-	return check_settings(options);
+	if (command_takes_files(command_describe(options->command)) && !is_of_process)
+		is_good = take_paths(options, count, operands);
+	else
+		is_good = take_processes(options, count, operands);
+	return is_good && check_settings(options);
+}
+
+// heapsnap help COMMAND
+static bool take_help_subject(struct options *options, int count, char **words)
+{
+	if (count > 1)
+		return options_refuse(options, "too many arguments: %s", words[1]);
+	options->help = false; // a word that is no command would else pass for one
+	if (count == 1 && !take_command(options, words[0]))
+		return false;
+	return options->help = true;
 }
 
 // What getopt wants, of the table. A colon first: it then tells a missing value from an unknown option.
@@ -429,16 +424,6 @@ static void make_getopt_tables(struct option long_options[OPTIONS_MAX + 1], char
 	*short_options = 0;
 }
 
-static bool option_error(const struct options *options, int option, char **argv)
-{
-	if (option == ':')
-		return options_refuse(options, "%s needs a value", argv[optind - 1]);
-	// An unknown letter; getopt may not be past its word yet. A known one stands for --quiet=value.
-	if (optopt > 0 && optopt < 128 && !option_describe(optopt))
-		return options_refuse(options, "unknown option: %s", (const char[]){ '-', (char)optopt, '\0' });
-	return options_refuse(options, "unknown option: %s", argv[optind - 1]);
-}
-
 static bool parse_options(int argc, char **argv, struct options *options, uint64_t *given_ret)
 {
 	struct option long_options[OPTIONS_MAX + 1];
@@ -451,7 +436,7 @@ static bool parse_options(int argc, char **argv, struct options *options, uint64
 		const struct option_description *description = option_describe(option);
 
 		if (option == ':' || !description)
-			return option_error(options, option, argv);
+			return unknown_option(options, option, argv);
 		*given_ret |= UINT64_C(1) << (description - option_table);
 		if (!take_option(options, description->id, optarg))
 			return false;
@@ -472,6 +457,7 @@ static bool has_json(int argc, char **argv)
 bool options_parse(int argc, char **argv, struct options *ret)
 {
 	uint64_t given;
+	bool is_help;
 
 	*ret = (struct options){ .sampling = { .mode = HS_SAMPLING_BUDGET, .budget = HS_SAMPLING_BUDGET_DEFAULT },
 				 .limit = ROWS_DEFAULT,
@@ -483,10 +469,16 @@ bool options_parse(int argc, char **argv, struct options *ret)
 			return false;
 		optind = 2;
 	}
+	is_help = ret->help;
 	if (!parse_options(argc, argv, ret, &given))
 		return false;
 	// A command may also come after options.
-	if (ret->command == COMMAND_NONE && optind < argc && !take_command(ret, argv[optind++]))
-		return false;
+	if (ret->command == COMMAND_NONE && !is_help && optind < argc) {
+		if (!take_command(ret, argv[optind++]))
+			return false;
+		is_help = ret->command == COMMAND_NONE;
+	}
+	if (is_help)
+		return take_help_subject(ret, argc - optind, argv + optind);
 	return check_operands(ret, given, argc - optind, argv + optind);
 }

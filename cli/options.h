@@ -6,6 +6,7 @@
 #include "cli/option_table.h"
 #include "cli/view_words.h"
 #include "lib/own_rules.h"
+#include "lib/process_filter.h"
 #include "lib/profile_format.h"
 #include "lib/sampling.h"
 #include "lib/user_allocators.h"
@@ -18,7 +19,11 @@ enum exit_status { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2 };
 
 struct options {
 	enum command command;
-	const char *pid_text;                           // NULL = none given; report: of a process, not of a file
+	const char *pid_text;                           // the first PID; NULL = none given; report: not of a file
+	const char *const *pids;                        // all of them
+	size_t pid_count;                               //
+	struct hs_process_filter filter;                // --name, --cgroup, --container, --user
+	bool all;                                       // attach, set, detach: --all
 	const char *output;                             // dump, diff: -o
 	enum profile_format format;                     // of it; dump, diff
 	const char *paths[2];                           // report, diff: the files
@@ -45,9 +50,5 @@ struct options {
 
 // Returns false after saying on standard error what is wrong; with --json on standard output too.
 bool options_parse(int argc, char **argv, struct options *ret);
-
-// What is wrong with the line, on standard error, with --json on standard output too; returns false. `format` has one
-// %s for `what`, which who runs the tool may have from somebody else.
-bool options_refuse(const struct options *options, const char *format, const char *what);
 
 #endif

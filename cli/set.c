@@ -5,8 +5,8 @@
 #include "cli/aftermath.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/each_process.h"
 #include "cli/sampling_text.h"
-#include "lib/find_process.h"
 
 static void put_settings(struct json *json, const char *key, const struct hs_settings *settings)
 {
@@ -44,27 +44,25 @@ static struct hs_set_options settings_of(const struct options *options)
 	return set;
 }
 
-enum exit_status command_set(const struct options *options)
+static enum exit_status set_one(const struct options *options, const struct process *process, void *context)
 {
 	const struct hs_set_options set = settings_of(options);
 	char before[SAMPLING_TEXT_SIZE], after[SAMPLING_TEXT_SIZE], stopped[32], threads[COUNT_SIZE],
 		frames[COUNT_SIZE];
 	struct hs_set_result result;
-	struct hs_error *error;
-	HS_CLEANUP_PROCESS struct process process = PROCESS_CLOSED;
+	struct hs_error *error = hs_set(process, &set, &result);
 
-	error = hs_find_process(options->pid_text, &process);
+	(void)context;
 	if (error)
-		return console_fail(options, error);
-	error = hs_set(&process, &set, &result);
-	if (error)
-		return fail_and_look(options, &process, error);
-	console_print(options, "process %d recorded %s, stacks of up to %s\n", process.pid,
+		return fail_and_look(options, process, error);
+	console_print(options, "process %d recorded %s, stacks of up to %s\n", process->pid,
 		      sampling_text(&result.before.sampling, before),
 		      console_count(result.before.depth, "frame", frames));
 	console_print(options, "from now on it records %s, stacks of up to %s; %s stopped for %s\n",
 		      sampling_text(&result.after.sampling, after), console_count(result.after.depth, "frame", frames),
 		      console_count(result.threads, "thread", threads),
 		      console_time(result.stopped_longest_ns, stopped));
-	return !options->json || print_json(&result, process.pid) ? EXIT_DONE : EXIT_REFUSED;
+	return !options->json || print_json(&result, process->pid) ? EXIT_DONE : EXIT_REFUSED;
 }
+
+enum exit_status command_set(const struct options *options) { return each_process(options, set_one, NULL); }

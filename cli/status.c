@@ -3,10 +3,10 @@
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/each_process.h"
 #include "cli/sampling_text.h"
 #include "cli/unseen_text.h"
 #include "inject/abi/limits.h"
-#include "lib/find_process.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -72,13 +72,13 @@ static void print_costs(const struct options *options, const struct hs_status *p
 
 static void print_settings(const struct options *options, const struct hs_status *process)
 {
-	char text[SAMPLING_TEXT_SIZE], since[32], unseen[UNSEEN_TEXT_SIZE], frames[COUNT_SIZE];
+	char text[SAMPLING_TEXT_SIZE], since[32], unseen[UNSEEN_TEXT_SIZE], frames[COUNT_SIZE], lost[COUNT_SIZE];
 
 	if (unseen_text(process, unseen))
 		console_print(options, "  warning: %s\n", unseen);
 	if (process->lost_no_thread_pointer)
-		console_print(options, "  warning: %" PRIu64 " allocations lost: by threads without a thread pointer\n",
-			      process->lost_no_thread_pointer);
+		console_print(options, "  warning: %s lost: by threads without a thread pointer\n",
+			      console_count(process->lost_no_thread_pointer, "allocation", lost));
 	if (!process->has_settings)
 		console_print(options,
 			      "  the region does not say what is recorded: `heapsnap set %d` puts it in order\n",
@@ -212,37 +212,28 @@ static bool print_json(const struct hs_status *list, size_t count, const struct 
 	return console_end_json(&json);
 }
 
-static struct hs_error *status_of_one(const struct options *options, struct hs_status **list_ret, size_t *count_ret)
+static enum exit_status status_of_one(const struct options *options, const struct process *process, void *context)
 {
-	HS_CLEANUP_PROCESS struct process process = PROCESS_CLOSED;
-	struct hs_error *error = hs_find_process(options->pid_text, &process);
+	struct hs_status status;
+	struct hs_error *error = hs_status_read(process, &status, NULL);
 
+	(void)context;
 	if (error)
-		return error;
-	*list_ret = calloc(1, sizeof(**list_ret));
-	if (!*list_ret)
-		return &hs_error_no_memory;
-	error = hs_status_read(&process, *list_ret, NULL);
-	if (error)
-		return error;
-	*count_ret = 1;
-	return NULL;
+		return console_fail(options, error);
+	print_process(options, &status);
+	return !options->json || print_json(&status, 1, NULL) ? EXIT_DONE : EXIT_REFUSED;
 }
 
-enum exit_status command_status(const struct options *options)
+static enum exit_status status_of_all(const struct options *options)
 {
 	struct hs_status *list = NULL;
 	size_t count = 0;
 	struct not_told not_told = { 0 };
 	enum exit_status status = EXIT_DONE;
-	struct hs_error *error = options->pid_text
-					 ? status_of_one(options, &list, &count)
-					 : hs_status_list(&list, &count, &not_told.hidden, &not_told.unlisted);
+	struct hs_error *error = hs_status_list(&list, &count, &not_told.hidden, &not_told.unlisted);
 
-	if (error) {
-		free(list);
+	if (error)
 		return console_fail(options, error);
-	}
 	for (size_t i = 0; i < count; i++)
 		print_process(options, &list[i]);
 	if (count == 0)
@@ -255,8 +246,15 @@ enum exit_status command_status(const struct options *options)
 	if (not_told.unlisted)
 		console_print(options, "processes that /proc hides could not be looked at (those of other users need "
 				       "privilege)\n");
-	if (options->json && !print_json(list, count, options->pid_text ? NULL : &not_told))
+	if (options->json && !print_json(list, count, &not_told))
 		status = EXIT_REFUSED;
 	free(list);
 	return status;
+}
+
+enum exit_status command_status(const struct options *options)
+{
+	return options->pid_count || hs_process_filter_is_given(&options->filter)
+		       ? each_process(options, status_of_one, NULL)
+		       : status_of_all(options);
 }

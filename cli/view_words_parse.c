@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // --by and the like as they are written.
-#include "cli/options.h"
+#include "cli/option_errors.h"
 #include "cli/view_words.h"
 
 #include <string.h>

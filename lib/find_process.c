@@ -49,39 +49,49 @@ static void list_named(const char *name, char *text, size_t size)
 	process_walk_end(&walk);
 }
 
-static struct hs_error *parse_pid(const char *text, pid_t *ret)
+static bool parse_pid(const char *text, pid_t *ret)
 {
 	unsigned long value;
 	char *end;
 
 	errno = 0;
 	value = strtoul(text, &end, 10);
-	if (text[0] < '0' || text[0] > '9' || *end != 0 || errno != 0 || value == 0 || value > INT_MAX)
+	*ret = (pid_t)value;
+	return text[0] >= '0' && text[0] <= '9' && *end == 0 && errno == 0 && value > 0 && value <= INT_MAX;
+}
+
+bool hs_pid_is_number(const char *text)
+{
+	pid_t pid;
+
+	return parse_pid(text, &pid);
+}
+
+static struct hs_error *no_number(const char *text)
+{
+	char named[200];
+
+	list_named(text, named, sizeof(named));
+	if (!named[0])
 		return hs_error_create(HS_ERROR_NOT_FOUND,
 				       "no process with PID '%s': a PID is a positive decimal number", text);
-	*ret = (pid_t)value;
-	return NULL;
+	return hs_error_create(HS_ERROR_NOT_FOUND,
+			       "no process with PID '%s'; running processes of that name: %s. Use --name '%s'", text,
+			       named, text);
 }
 
 struct hs_error *hs_find_process(const char *text, struct process *ret)
 {
-	char named[200];
-	pid_t pid = 0;
-	struct hs_error *error = parse_pid(text, &pid);
+	struct hs_error *error;
+	pid_t pid;
 
 	*ret = PROCESS_CLOSED;
-	if (!error) {
-		error = process_open(pid, ret);
-		ret->pid = pid;
-		if (!error || (error->code != HS_ERROR_REFUSED && error->code != HS_ERROR_GONE))
-			return error;
-		hs_error_destroy(error);
-		return NULL;
-	}
-	list_named(text, named, sizeof(named));
-	if (!named[0])
+	if (!parse_pid(text, &pid))
+		return no_number(text);
+	error = process_open(pid, ret);
+	ret->pid = pid;
+	if (!error || (error->code != HS_ERROR_REFUSED && error->code != HS_ERROR_GONE))
 		return error;
 	hs_error_destroy(error);
-	return hs_error_create(HS_ERROR_NOT_FOUND, "no process with PID '%s'; running processes of that name: %s", text,
-			       named);
+	return NULL;
 }

@@ -42,3 +42,11 @@ enum profile_format profile_format_of(const char *path)
 	}
 	return PROFILE_PPROF;
 }
+
+const char *profile_format_ending(enum profile_format format)
+{
+	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)
+		if (endings[i].format == format)
+			return endings[i].name; // the first one is the usual one
+	return ".pb.gz";
+}

@@ -21,4 +21,7 @@ bool profile_format_named(const char *text, enum profile_format *ret);
 // else is pprof.
 enum profile_format profile_format_of(const char *path);
 
+// What a name made for a file of that format ends in; PROFILE_BY_NAME: ".pb.gz".
+const char *profile_format_ending(enum profile_format format);
+
 #endif

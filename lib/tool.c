@@ -67,3 +67,5 @@ struct hs_error *hs_tool_begin(void)
 	interrupt_install();
 	return tool_guard_begin_where_immortal();
 }
+
+bool hs_tool_is_interrupted(void) { return interrupt_signal_came(); }

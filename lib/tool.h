@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
+
 // Bytes. The deepest chains of calls take less than half of it (e2e.small_stack runs all commands in so much).
 enum { HS_TOOL_STACK = 512 << 10 };
 
@@ -15,5 +17,8 @@ enum { HS_TOOL_STACK = 512 << 10 };
 // child (attach/guard/tool_guard.h). HS_ERROR_REFUSED: /proc is not that of the PID namespace, or no proc file system
 // is there.
 struct hs_error *hs_tool_begin(void) HS_MUST_CHECK;
+
+// Whether such a signal has come, and no command has ended for it yet: nothing new is to be begun.
+bool hs_tool_is_interrupted(void);
 
 #endif

@@ -74,6 +74,21 @@ bool gzip_is(const void *data, size_t size)
 	return size >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b;
 }
 
+size_t gzip_expand_beginning(const void *data, size_t size, uint8_t *ret, size_t room)
+{
+	z_stream stream = { .next_in = (Bytef *)(uintptr_t)data, // zlib only reads it
+			    .avail_in = (uInt)(size < INPUT_BYTES_AT_ONCE ? size : INPUT_BYTES_AT_ONCE),
+			    .next_out = ret,
+			    .avail_out = (uInt)(room < INPUT_BYTES_AT_ONCE ? room : INPUT_BYTES_AT_ONCE) };
+	const size_t most = stream.avail_out;
+
+	if (inflateInit2(&stream, MAX_WBITS + GZIP_FORMAT) != Z_OK)
+		return 0;
+	(void)inflate(&stream, Z_SYNC_FLUSH); // as far as it goes
+	inflateEnd(&stream);
+	return most - stream.avail_out;
+}
+
 struct expansion {
 	z_stream stream;
 	const uint8_t *next; // input

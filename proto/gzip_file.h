@@ -17,6 +17,9 @@
 struct hs_error *output_file_commit_gzip(struct output_file *file, const void *data, size_t size,
 					 uint64_t *size_ret) HS_MUST_CHECK;
 
+// What the beginning of a gzip expands to: up to `room` bytes of it. Returns how many; 0 also where it is damaged.
+size_t gzip_expand_beginning(const void *data, size_t size, uint8_t *ret, size_t room);
+
 // Whether bytes begin as those of gzip do.
 bool gzip_is(const void *data, size_t size);
 

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "proto/known_profile.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -42,12 +43,40 @@ static struct hs_error *create_standard_output(struct output_file *ret)
 
 static struct hs_error *refuse_directory(const char *path)
 {
-	return hs_error_create(HS_ERROR_REFUSED, "%s is a directory; add a file name to it with -o", path);
+	return hs_error_create(
+		HS_ERROR_REFUSED,
+		"%s is a directory; add a file name to it with -o, or, with dump, a slash for a name of program, PID and time",
+		path);
 }
 
 static struct hs_error *refuse_not_plain(const char *path)
 {
 	return hs_error_create(HS_ERROR_REFUSED, "%s is not a plain file; use -o - and redirect standard output", path);
+}
+
+// Whether a plain file, by a handle of it, is one that a profile may take the place of.
+static struct hs_error *check_content(int path_fd, const char *path)
+{
+	char link[64], beginning[KNOWN_PROFILE_BYTES];
+	size_t size = 0;
+	ssize_t got;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", path_fd); // that very file
+	HS_CLEANUP_CLOSE int fd = open(link, O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+
+	do {
+		got = fd < 0 ? -1 : read(fd, beginning + size, sizeof(beginning) - size);
+		size += got > 0 ? (size_t)got : 0;
+	} while (got > 0 && size < sizeof(beginning));
+	if (got < 0)
+		return output_error(errno, "cannot read", path);
+	if (profile_is_known(beginning, size))
+		return NULL;
+	return hs_error_create(
+		HS_ERROR_REFUSED,
+		"%s already exists, and is no profile that could be replaced; remove it or choose another "
+		"name with -o",
+		path);
 }
 
 // A link of the user's own is replaced, not followed. But one to a device, or into /proc (/dev/stdout), is meant as
@@ -60,11 +89,14 @@ static struct hs_error *check_own_link(const struct output_place *place, int lin
 
 	if (readlinkat(link_fd, "", text, sizeof(text) - 1) < 0 || strcmp(text, proc) == 0)
 		return refuse_not_plain(path);
-	if (fstatat(place->directory_fd, place->name, &status, 0) < 0)
+
+	HS_CLEANUP_CLOSE int fd = openat(place->directory_fd, place->name, O_PATH | O_CLOEXEC);
+
+	if (fd < 0 || fstat(fd, &status) < 0)
 		return NULL; // it leads to nothing
 	if (S_ISDIR(status.st_mode))
 		return refuse_directory(path);
-	return S_ISREG(status.st_mode) ? NULL : refuse_not_plain(path);
+	return S_ISREG(status.st_mode) ? check_content(fd, path) : refuse_not_plain(path);
 }
 
 // STATX_ATTR_... of what the handle stands for, those of which the kernel and the file system tell.
@@ -116,7 +148,8 @@ static struct hs_error *check_attributes(const struct output_place *place, int f
 // Whether what has the name may be replaced: nothing is opened but a handle, so that a pipe or a device notices
 // nothing. What is not the user's own may be something else than it seems; and a second name of a file, where others
 // can make names, was perhaps made for this.
-static struct hs_error *check_replaceable(const struct output_place *place, const char *path, bool *exists_ret)
+static struct hs_error *check_replaceable(const struct output_place *place, const struct output_owner *owner,
+					  const char *path, bool *exists_ret)
 {
 	HS_CLEANUP_CLOSE int fd = -1;
 	struct hs_error *error;
@@ -138,7 +171,7 @@ static struct hs_error *check_replaceable(const struct output_place *place, cons
 		return refuse_directory(path);
 	if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
 		return refuse_not_plain(path);
-	if (status.st_uid != geteuid())
+	if (status.st_uid != geteuid() && !(owner->is_known && status.st_uid == owner->user && S_ISREG(status.st_mode)))
 		return hs_error_create(HS_ERROR_REFUSED,
 				       "%s already exists: a %s that belongs to user %u; remove it or choose another "
 				       "name with -o",
@@ -160,7 +193,7 @@ static struct hs_error *check_replaceable(const struct output_place *place, cons
 			"%s already exists: a file that has another name too, in a directory where other users make "
 			"names; remove it or choose another name with -o",
 			path);
-	return NULL;
+	return check_content(fd, path);
 }
 
 // A name that nobody can have planted.
@@ -289,7 +322,7 @@ static struct hs_error *place_file(struct output_file *file)
 
 	for (int attempt = 0; failed == EEXIST && attempt < NAME_ATTEMPTS; attempt++) {
 		bool exists;
-		struct hs_error *error = check_replaceable(&file->place, file->path, &exists);
+		struct hs_error *error = check_replaceable(&file->place, &file->owner, file->path, &exists);
 
 		if (error || exists)
 			return error ? error : place_over(file);
@@ -305,6 +338,7 @@ struct hs_error *output_file_create(const char *path, struct output_file *ret)
 		return create_standard_output(ret);
 
 	HS_CLEANUP_FREE char *copy = strdup(path);
+	const struct output_owner owner = output_owner_read();
 	struct output_place place;
 	char *temporary = NULL;
 	bool exists;
@@ -313,14 +347,14 @@ struct hs_error *output_file_create(const char *path, struct output_file *ret)
 
 	if (error)
 		return error;
-	error = check_replaceable(&place, path, &exists);
+	error = check_replaceable(&place, &owner, path, &exists);
 	if (!error)
 		error = create_temporary(place.directory_fd, path, &temporary, &fd);
 	if (error) {
 		close(place.directory_fd);
 		return error;
 	}
-	*ret = (struct output_file){ HS_STEAL_POINTER(copy), temporary, place, fd };
+	*ret = (struct output_file){ HS_STEAL_POINTER(copy), temporary, place, owner, fd };
 	return NULL;
 }
 
@@ -376,10 +410,12 @@ static struct hs_error *sync_directory(const struct output_file *file)
 
 static struct hs_error *finish(struct output_file *file)
 {
-	if (fsync(file->fd) < 0 && !sync_is_refused(errno))
-		return output_error(errno, "cannot write", file->path);
 	bool is_new = file->place.directory_fd >= 0;
 
+	if (is_new) // not before: until now nobody else could read what was not yet all of it
+		output_owner_give(&file->owner, file->place.directory_fd, file->fd);
+	if (fsync(file->fd) < 0 && !sync_is_refused(errno))
+		return output_error(errno, "cannot write", file->path);
 	if (is_new) {
 		struct hs_error *error = place_file(file);
 

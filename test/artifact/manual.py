@@ -118,7 +118,7 @@ def wrong_zsh_arguments(arguments, options):
     names = [re.fullmatch(r"(?:\([^)]*\)|\*)?--([a-z-]+)(?:\[[^][]*\]|=\[[^][]*\]:[A-Z=]+:(?:_files| ))", argument) for argument in arguments[:-1]]
     found = {match[1] for match in names if match}
     return [argument for argument, match in zip(arguments, names) if not match and not argument.startswith("(-")] + \
-        [name for letter, name in options if not letter and name not in found] + [last for last in arguments[-1:] if last not in ("1:PID:_pids", "*:profile:_files")]
+        [name for letter, name in options if not letter and name not in found] + [last for last in arguments[-1:] if last not in ("*:PID:_pids", "*:profile:_files")]
 
 
 def fish_options(script, command):
@@ -132,9 +132,9 @@ def fish_options(script, command):
 def check_shells(program, build):
     """That the shells complete each option of each command. Of a shell that is not there, check_syntax says so."""
     bad = []
-    assert wrong_zsh_arguments(["--exact[a thread's time:\n--depth[b]", "1:PID:_pids"], [("", "exact"), ("", "depth")])
-    assert not wrong_zsh_arguments(["--exact[a thread's]", "*--allocator=[b]:NAME=KIND: ", "1:PID:_pids"], [("", "exact"), ("", "allocator")])
-    assert wrong_zsh_arguments(["--depth[a]:N: ", "1:PID:_pids"], [("", "depth")]), "--depth=N is not seen to be lacking"
+    assert wrong_zsh_arguments(["--exact[a thread's time:\n--depth[b]", "*:PID:_pids"], [("", "exact"), ("", "depth")])
+    assert not wrong_zsh_arguments(["--exact[a thread's]", "*--allocator=[b]:NAME=KIND: ", "*:PID:_pids"], [("", "exact"), ("", "allocator")])
+    assert wrong_zsh_arguments(["--depth[a]:N: ", "*:PID:_pids"], [("", "depth")]), "--depth=N is not seen to be lacking"
     for command in COMMANDS:
         options = options_of(run(program, command, "--help").stdout)
         if shutil.which("zsh"):

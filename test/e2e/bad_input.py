@@ -29,12 +29,12 @@ def wrong_usage():
     path = os.path.join(temporary_directory(), "out.pb.gz")
     cases = [
         [], ["frobnicate"], ["--frobnicate"], ["attach"], ["detach"], ["dump"], ["dump", "-o", path], ["report"], ["report", "a", "b"], ["diff", "a"],
-        ["dump", "1", "-o", ""], ["attach", "1", "2"], ["detach", "1", "2"], ["status", "1", "2"], ["dump", "1", "2", "-o", path],
+        ["dump", "1", "-o", ""], ["attach", "1", "--name", "x"], ["detach", "1", "--all"], ["status", "1", "--user", "0"],
         ["attach", "1", "--frobnicate"], ["attach", "1", "--depth"], ["attach", "1", "--depth", "0"],
         ["attach", "1", "--depth", "257"], ["attach", "1", "--depth", "many"], ["attach", "1", "--depth", "-3"],
         *(["attach", "1", option, value] for option in ("--sample", "--samples-per-word", "--budget")
           for value in ("0", "-1", "", "many", "nan", "1e99", "99999999999999999999")),
-        ["attach", "1", "--exact", "--budget", "3"], ["attach", "1", "--stop-recording"], ["set"], ["set", "1"], ["set", "1", "2", "--exact"],
+        ["attach", "1", "--exact", "--budget", "3"], ["attach", "1", "--stop-recording"], ["set"], ["set", "1"], ["set", "--name", "(", "--exact"],
         ["attach", "1", "--max-memory", "lots"], ["attach", "1", "--max-memory", "0"], ["attach", "1", "--max-memory", "1000K"], ["attach", "1", "--max-memory", "12Q"], ["attach", "1", "--max-memory", "-1"],
     ]
     for arguments in cases:
@@ -43,7 +43,7 @@ def wrong_usage():
         check_equal(result.stdout, "", f"standard output of {result}")
     for text in ["abc", "12x", "0", "-5", "", "99999999999999999999", "1.5", " 7"]:
         result = heapsnap("attach", "--", text) if text.startswith("-") else heapsnap("attach", text)
-        check(result.status in (1, 2) and result.stderr.startswith("heapsnap: "), str(result))
+        check(result.status == 2 and result.stderr.startswith("heapsnap: "), str(result))
     check(not os.path.exists(path), "a file was made")
 
 
@@ -284,14 +284,21 @@ def bad_output():
     check_refused(heapsnap("dump", target.pid, "-o", f"{directory}/{256 * 'x'}"), "too long")
     empty(directory)
 
-    # A link is replaced, not followed.
+    # What is no profile stays, also behind a link. A link to a profile is replaced, not followed.
     precious = os.path.join(directory, "precious")
     with open(precious, "w") as file:
         file.write("precious")
     os.symlink(precious, directory + "/out.pb.gz")
-    dump(target.pid, directory + "/out.pb.gz")
+    check_refused(heapsnap("dump", target.pid, "-o", directory + "/out.pb.gz"), "is no profile")
     check_equal(harness.read_text(precious), "precious", "the file behind the link")
+    check(os.path.islink(directory + "/out.pb.gz"), "the link is gone")
+    dump(target.pid, directory + "/first.pb.gz")
+    first = os.stat(directory + "/first.pb.gz")
+    os.unlink(directory + "/out.pb.gz")
+    os.symlink("first.pb.gz", directory + "/out.pb.gz")
+    dump(target.pid, directory + "/out.pb.gz")
     check(not os.path.islink(directory + "/out.pb.gz"), "the link is still there")
+    check_equal(os.stat(directory + "/first.pb.gz"), first, "the file behind the link")
 
     # Standard output, whole and with a full device behind it.
     result = heapsnap("dump", target.pid, "-o", "-")

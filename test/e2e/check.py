@@ -195,8 +195,8 @@ def no_process():
     else:
         say("  no kernel thread is visible here: not tried")
     for text in ("0", "x", "1x", ""):
-        check_equal(heapsnap("check", text).status, 1, f"status of check {text!r}")
-    for arguments in ([], ["1", "2"], ["1", "--depth", "4"], ["1", "-o", "x"], ["1", "--frobnicate"]):
+        check_equal(heapsnap("check", text).status, 2, f"status of check {text!r}")
+    for arguments in ([], ["1", "--name", "x"], ["1", "--depth", "4"], ["1", "-o", "x"], ["1", "--frobnicate"]):
         check_equal(heapsnap("check", *arguments).status, 2, f"status of check {arguments}")
 
 

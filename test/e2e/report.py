@@ -429,7 +429,7 @@ def processes():
     named = subprocess.run([HEAPSNAP, "report", f"./{target.pid}", "--json"], cwd=folder, capture_output=True, check=True)
     check_equal(json.loads(named.stdout)["file"], f"./{target.pid}", "a file that has a number's name")
     check_equal(os.listdir(folder), [str(target.pid)], "files")
-    check_refused(heapsnap("report", "0"), "no process")
+    check_refused(heapsnap("report", "0"), "no process", status=2)
     check_equal(target.ask("finish"), "ok", "contents of the blocks")
     detach(target.pid)
     target.end()

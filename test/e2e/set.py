@@ -152,7 +152,7 @@ def not_attached():
     check_refused(heapsnap("set", child.pid, "--exact"), "no.*process|not.*exist")
     for text in ["abc", "0", "", "1.5", "99999999999999999999"]:
         result = heapsnap("set", text, "--exact")
-        check(result.status == 1 and result.stderr.startswith("heapsnap: "), str(result))
+        check(result.status == 2 and result.stderr.startswith("heapsnap: "), str(result))
 
 
 def half_attached():

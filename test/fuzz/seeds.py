@@ -124,6 +124,13 @@ def seeds():
     yield "addition", [b"pool_get=alloc(_,size)", b"pool_put=free(_,block,size)", b"x_realloc=realloc", b"a=realloc(*block,count,size)",
                        b"b=resize(block,size,extra,_)", b"c=string(_,_)", b"xd=reallocf(block,size)", b"_Zd=reallocf(block,size) nothrow",
                        b"a=alloc(size) noexcept"]
+    profile = b"\x0a\x04\x08\x01\x10\x02\x0a\x04\x08\x03\x10\x04"
+    yield "known_profile", [profile, gzip.compress(profile, mtime=0), b"\x5a\x04\x08\x01\x10\x02\x60\x80\x80\x20" + profile,
+                            b"<!DOCTYPE html>\n<title>heapsnap</title>\n", b"main;f(int) 3\n[stack unknown] 12\n", b'{"heapsnap":"0.9","program":"a"}\n',
+                            b'{"$schema":"https://www.speedscope.app/file-format-schema.json","exporter":"heapsnap 0.9"}\n']
+    container = b"4f5e1a7c9b2d" * 5 + b"0011"
+    yield "process_filter", [b"/sys/fs/cgroup/memory/docker\n" + container + b"\nredis\n4:cpu,memory:/docker/" + container + b"\n0::/libpod-" + container
+                             + b".scope\nredis:x:105:1::/:\n", b"system.slice/\ndocker://4f5e1a7c9b2d\n0\n0::/system.slice/libpod-conmon-" + container + b"\n"]
     yield "perf_map", [b"1000 10 first\n0x2000 0x20 second name\n1008 4 inner\n3000 10 cut"]
     yield "pprof", pprof()
     yield "header", [b"", b"\1"]

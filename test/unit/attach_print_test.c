@@ -41,6 +41,7 @@ static void test_unseen_threads(void)
 		warn_of_threads(&result);
 		capture_end();
 		CHECK_EQUAL(strstr(captured_errors(), "2 of 5 threads have no thread pointer") != NULL, unseen == 2);
+		CHECK_EQUAL(strstr(captured_errors(), "1 of 5 threads has no thread pointer") != NULL, unseen == 1);
 		CHECK_EQUAL(*captured_errors() != 0, unseen != 0);
 	}
 }

@@ -1,19 +1,22 @@
 # cli/ is a program, not a library: its files are compiled into the tests.
-hs_unit_test(options_test hs_lib)
-target_sources(options_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/help.c
-  ${PROJECT_SOURCE_DIR}/cli/option_table.c ${PROJECT_SOURCE_DIR}/cli/option_values.c ${PROJECT_SOURCE_DIR}/cli/options.c
-  ${PROJECT_SOURCE_DIR}/cli/view_words.c ${PROJECT_SOURCE_DIR}/cli/view_words_parse.c)
+foreach(name options_test view_words_test)
+  hs_unit_test(${name} hs_lib)
+  target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/help.c
+    ${PROJECT_SOURCE_DIR}/cli/option_errors.c ${PROJECT_SOURCE_DIR}/cli/option_table.c ${PROJECT_SOURCE_DIR}/cli/option_values.c
+    ${PROJECT_SOURCE_DIR}/cli/options.c ${PROJECT_SOURCE_DIR}/cli/similar_word.c ${PROJECT_SOURCE_DIR}/cli/view_words.c
+    ${PROJECT_SOURCE_DIR}/cli/view_words_parse.c)
+endforeach()
 hs_unit_test(console_test hs_views hs_base)
 target_sources(console_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c)
 hs_unit_test(attach_print_test hs_lib)
-target_sources(attach_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/aftermath.c ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/unseen_text.c)
+target_sources(attach_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/each_process.c ${PROJECT_SOURCE_DIR}/cli/aftermath.c ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/unseen_text.c)
 hs_unit_test(detach_print_test hs_lib)
-target_sources(detach_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/aftermath.c ${PROJECT_SOURCE_DIR}/cli/console.c)
+target_sources(detach_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/each_process.c ${PROJECT_SOURCE_DIR}/cli/aftermath.c ${PROJECT_SOURCE_DIR}/cli/console.c)
 hs_unit_test(status_print_test hs_lib)
-target_sources(status_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/sampling_text.c
+target_sources(status_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/each_process.c ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/sampling_text.c
   ${PROJECT_SOURCE_DIR}/cli/unseen_text.c)
 hs_unit_test(dump_print_test hs_lib)
-target_sources(dump_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/aftermath.c ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/headline.c
+target_sources(dump_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/each_process.c ${PROJECT_SOURCE_DIR}/cli/aftermath.c ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/headline.c
   ${PROJECT_SOURCE_DIR}/cli/option_table.c ${PROJECT_SOURCE_DIR}/cli/site_json.c ${PROJECT_SOURCE_DIR}/cli/site_rows.c ${PROJECT_SOURCE_DIR}/cli/table.c
   ${PROJECT_SOURCE_DIR}/cli/tree_rows.c ${PROJECT_SOURCE_DIR}/cli/value_cells.c ${PROJECT_SOURCE_DIR}/cli/view_json.c
   ${PROJECT_SOURCE_DIR}/cli/view_text.c ${PROJECT_SOURCE_DIR}/cli/view_words.c)

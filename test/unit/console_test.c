@@ -122,6 +122,47 @@ static void test_json(void)
 	CHECK(strstr(captured_output(), ",\"99\"]}"));
 }
 
+// Of several processes each object has its own warnings, and the first one those of all.
+static void test_json_of_several(void)
+{
+	const struct options options = { .json = true };
+	struct json json;
+
+	capture_begin();
+	console_init(&options);
+	hs_warn("of all");
+	console_begin_process(&options, 1, "a", true);
+	hs_warn("of 1");
+	json_begin(&json, stdout);
+	CHECK(console_end_json(&json));
+	console_begin_process(&options, 2, "b", true);
+	hs_warn("of 2, which has no object");
+	console_begin_process(&options, 3, "", true);
+	hs_warn("of 3");
+	json_begin(&json, stdout);
+	CHECK(console_end_json(&json));
+	console_begin_process(&options, 0, "", false);
+	capture_end();
+	CHECK_STRING(captured_output(), "{\"warnings\":[\"of all\",\"of 1\"]}\n{\"warnings\":[\"of 3\"]}\n");
+	CHECK_STRING(captured_errors(), "heapsnap: warning: of 2, which has no object\n");
+}
+
+static void test_headings(void)
+{
+	const struct options options = { .quiet = false };
+
+	capture_begin();
+	console_init(&options);
+	console_begin_process(&options, 12, "a\nb", true);
+	console_begin_process(&options, 13, "", true);
+	console_begin_process(&options, 0, "c", false);
+	console_complain("several\n");
+	console_explain(&options, "  %s\n", "\r1");
+	capture_end();
+	CHECK_STRING(captured_output(), "process 12 (a\\x0ab):\nprocess 13:\n");
+	CHECK_STRING(captured_errors(), "heapsnap: several\n  \\x0d1\n");
+}
+
 // A failure is told in every way, and by the exit status; for programs with a word for its kind.
 static void test_failures(void)
 {
@@ -214,6 +255,8 @@ int main(void)
 	test_streams();
 	test_printable();
 	test_json();
+	test_json_of_several();
+	test_headings();
 	test_failures();
 	test_numbers();
 	return CHECK_RESULT();

@@ -22,7 +22,10 @@ struct hs_error *session_detach(const struct process *process, unsigned wait_ms,
 static enum exit_status detach(bool quiet, bool json)
 {
 	char own[16];
-	const struct options options = { .pid_text = own, .quiet = quiet, .json = json };
+	const char *const pids[] = { own };
+	const struct options options = {
+		.command = COMMAND_DETACH, .pids = pids, .pid_count = 1, .quiet = quiet, .json = json
+	};
 	enum exit_status status;
 
 	snprintf(own, sizeof(own), "%d", (int)getpid());

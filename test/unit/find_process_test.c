@@ -21,6 +21,9 @@ static void test_numbers(void)
 		hs_error_destroy(error);
 		process_close(&process);
 	}
+	CHECK(hs_pid_is_number("1") && hs_pid_is_number("2147483647") && hs_pid_is_number("007"));
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		CHECK(!hs_pid_is_number(bad[i]));
 	error = hs_find_process("2147483647", &process); // there is none: what is asked of it says so
 	CHECK(!error);
 	CHECK_EQUAL(process.pid, 2147483647);
@@ -31,7 +34,7 @@ static void test_numbers(void)
 // The message has the numbers of those that have the name.
 static void test_name(void)
 {
-	char name[32], none[32], expected[100]; // no other run of this test has these names
+	char name[32], none[32], expected[160]; // no other run of this test has these names
 	struct process process;
 	struct hs_error *error;
 
@@ -39,8 +42,9 @@ static void test_name(void)
 	snprintf(none, sizeof(none), "hs-none%d", (int)getpid());
 	prctl(PR_SET_NAME, name);
 	error = hs_find_process(name, &process);
-	snprintf(expected, sizeof(expected), "no process with PID '%s'; running processes of that name: %d", name,
-		 (int)getpid());
+	snprintf(expected, sizeof(expected),
+		 "no process with PID '%s'; running processes of that name: %d. Use --name '%s'", name, (int)getpid(),
+		 name);
 	CHECK_STRING(error ? error->message : NULL, expected);
 	hs_error_destroy(error);
 	process_close(&process);

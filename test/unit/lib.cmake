@@ -1,4 +1,7 @@
+hs_unit_test(choose_processes_test hs_lib)
 hs_unit_test(find_process_test hs_lib)
 hs_unit_test(lib_dump_test hs_lib ZLIB::ZLIB)
+hs_unit_test(dump_path_test hs_lib)
 hs_unit_test(lib_results_test hs_lib)
+hs_unit_test(process_filter_test hs_lib)
 hs_unit_test(profile_format_test hs_lib)

@@ -1,82 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line: every option, every way to get it wrong.
 #include "captured.h"
-#include "check.h"
-#include "cli/options.h"
 #include "inject/abi/limits.h"
-
-#include <fcntl.h>
-#include <getopt.h>
-#include <stdlib.h>
-#include <unistd.h>
+#include "parsed_options.h"
 
 #define KIB (UINT64_C(1) << 10)
 #define MIB (UINT64_C(1) << 20)
 #define GIB (UINT64_C(1) << 30)
-
-static char complaint[2000]; // what the last parse said on standard error
-
-// Parses a command line of words between single blanks; '' is an empty word.
-static bool parse(const char *line, struct options *ret)
-{
-	static char words[1000]; // the options point into it
-	static char *argv[32];
-	int argc = 0, saved = dup(STDERR_FILENO), pipe_fds[2];
-	ssize_t got;
-	bool good;
-
-	snprintf(words, sizeof(words), "heapsnap %s", line);
-	for (char *word = strtok(words, " "); word; word = strtok(NULL, " "))
-		argv[argc++] = strcmp(word, "''") == 0 ? word + 2 : word;
-	argv[argc] = NULL;
-	optind = 0; // getopt keeps its place inside a word, here of the parse before; 0 makes it begin anew
-	getopt(1, argv, "");
-	fflush(stderr);
-	if (pipe2(pipe_fds, O_CLOEXEC) != 0 || dup2(pipe_fds[1], STDERR_FILENO) < 0)
-		exit(1);
-	good = options_parse(argc, argv, ret);
-	fflush(stderr);
-	dup2(saved, STDERR_FILENO);
-	close(saved);
-	close(pipe_fds[1]);
-	got = read(pipe_fds[0], complaint, sizeof(complaint) - 1);
-	complaint[got > 0 ? got : 0] = '\0';
-	close(pipe_fds[0]);
-	return good;
-}
-
-static struct options good(const char *line)
-{
-	struct options options;
-
-	if (!parse(line, &options)) {
-		fprintf(stderr, "refused: %s\n%s", line, complaint);
-		check_failures++;
-		return (struct options){ .pid_text = "", .output = "" };
-	}
-	CHECK_STRING(complaint, "");
-	return options;
-}
-
-// Refused, with one line that holds `text`, and one that says how it is used.
-static void bad(const char *line, const char *text)
-{
-	struct options options;
-	const char *end;
-
-	check_count++;
-	if (parse(line, &options)) {
-		fprintf(stderr, "not refused: %s\n", line);
-		check_failures++;
-		return;
-	}
-	end = strchr(complaint, '\n');
-	if (!strstr(complaint, text) || strncmp(complaint, "heapsnap: ", 10) != 0 || !end ||
-	    strncmp(end + 1, "usage: ", 7) != 0) {
-		fprintf(stderr, "\"%s\" is refused, but without \"%s\":\n%s", line, text, complaint);
-		check_failures++;
-	}
-}
 
 static void test_commands(void)
 {
@@ -198,9 +128,8 @@ static void test_settings(void)
 	static const char *const wrong_sizes[] = {
 		"0", "-1", "''", "x", "0.5", "1e6", "3G", "2147483649", "18446744073709551617", "4096K4"
 	};
-	static const char *const wrong_budgets[] = {
-		"0", "-1", "''", "x", "nan", "inf", "101", "0.00001", "1e1", "3x"
-	};
+	static const char *const wrong_budgets[] = { "0",   "-1", "''", "x",   "nan", "inf", "101", "0.00001",
+						     "1e1", "3x", "%",  "3%%", "3%x", "0%",  "101%" };
 	struct options options = good("set 12 --sample 4K");
 	char line[200];
 
@@ -214,6 +143,10 @@ static void test_settings(void)
 	CHECK(options.has_sampling && options.sampling.mode == HS_SAMPLING_EXACT);
 	options = good("set 12 --budget 2.5");
 	CHECK(options.sampling.mode == HS_SAMPLING_BUDGET && options.sampling.budget == 25000);
+	CHECK_EQUAL(good("set 12 --budget 3%").sampling.budget, 30000);
+	CHECK_EQUAL(good("attach 12 --budget=.5%").sampling.budget, 5000);
+	CHECK_EQUAL(good("set 12 --budget 100%").sampling.budget, 1000000);
+	CHECK_EQUAL(good("set 12 --sample 64KiB").sampling.interval, 65536);
 	CHECK(good("set 12 --stop-recording").stop_recording);
 	CHECK(good("set --start-recording 12").start_recording);
 	CHECK(!good("set 12 --depth 5").has_sampling);
@@ -240,7 +173,6 @@ static void test_settings(void)
 	bad("set 1", "what is to be set is missing");
 	bad("set 1 --json", "what is to be set is missing");
 	bad("set --exact", "the PID is missing");
-	bad("set 1 2 --exact", "too many arguments: 2");
 	bad("set 1 --exact --sample 1K", "only one of --sample");
 	bad("set 1 --sample 1K --sample 1K", "only one of --sample");
 	bad("set 1 --samples-per-word 1e-3 --budget 3", "only one of --sample");
@@ -253,86 +185,6 @@ static void test_settings(void)
 	bad("attach 1 --stop-recording", "--stop-recording is only valid with set");
 	bad("status 1 --exact", "--exact is only valid with attach and set");
 	bad("detach 1 --samples-per-word 1e-3", "--samples-per-word is only valid with attach and set");
-}
-
-static void test_views(void)
-{
-	struct options options = good("diff a b --own '^x' --library y --own z");
-
-	CHECK_EQUAL(options.path_count, 2);
-	CHECK_STRING(options.paths[0], "a");
-	CHECK_STRING(options.paths[1], "b");
-	CHECK_EQUAL(options.own_rule_count, 3);
-	CHECK(options.own_rules[0].kind == FRAME_RULE_OWN && options.own_rules[1].kind == FRAME_RULE_LIBRARY);
-	CHECK_STRING(options.own_rules[2].regex, "z");
-	CHECK_EQUAL(options.limit, 10);
-	CHECK_EQUAL(good("report x --limit 3").limit, 3);
-	CHECK(good("report x --limit 0").limit > 1000000); // all
-	CHECK(good("report x --wide --ledger").wide && good("dump 1 --ledger").ledger);
-	CHECK_STRING(good("report -").paths[0], "-");
-	bad("report", "the file or PID is missing");
-	bad("report a b", "too many arguments: b");
-	bad("diff a", "two files are needed");
-	bad("diff a b c", "too many arguments: c");
-	bad("report x --limit many", "--limit expects a number, got 'many'");
-	bad("attach 1 --own x", "--own is only valid with dump, report and diff");
-	bad("diff a b --ledger", "--ledger is only valid with dump and report");
-}
-
-// --by and the like: what a row is, and what goes together.
-static void test_view_words(void)
-{
-	static const struct {
-		const char *line;
-		enum row_unit unit;
-	} units[] = {
-		{ "report x", ROWS_SITE },
-		{ "report x --by site", ROWS_SITE },
-		{ "dump 1 --by function", ROWS_FUNCTION },
-		{ "diff a b --by line", ROWS_LINE },
-		{ "report x --by=file", ROWS_FILE },
-		{ "report x --by module --cumulative", ROWS_MODULE },
-		{ "report x --cumulative", ROWS_FUNCTION },
-		{ "report x --tree", ROWS_FUNCTION },
-		{ "report x --tree --by line", ROWS_LINE },
-		{ "report x --bottom-up", ROWS_FUNCTION },
-		{ "report x --by thread", ROWS_THREAD },
-		{ "report x --by size", ROWS_SIZE },
-		{ "report x --by age", ROWS_AGE },
-	};
-	struct options options;
-
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-		options = good(units[i].line);
-		CHECK_EQUAL(view_words_unit(&options.view), units[i].unit);
-	}
-	CHECK_STRING(row_unit_name(ROWS_AGE), "age");
-	options = good("report x --focus a --ignore b --focus c --sort alloc-blocks --all-frames");
-	CHECK_EQUAL(options.view.filter_count, 3);
-	CHECK(options.view.filters[1].kind == STACK_IGNORE && options.view.filters[2].kind == STACK_FOCUS);
-	CHECK_STRING(options.view.filters[2].regex, "c");
-	CHECK_EQUAL(options.view.order, ORDER_ALLOCATIONS);
-	CHECK(options.view.all_frames && !options.view.tree && !options.has_limit);
-	CHECK(good("report x --limit 10").has_limit);
-	CHECK_STRING(good("report 123").pid_text, "123"); // digits alone are a process
-	CHECK_EQUAL(good("report 123").path_count, 0);
-	CHECK_STRING(good("report ./123").paths[0], "./123");
-	CHECK_STRING(good("report 12a").paths[0], "12a");
-	CHECK(!good("report ./123").pid_text);
-	CHECK_STRING(good("diff 1 2").paths[1], "2"); // of files alone
-	CHECK_STRING(good("diff a b -o c").output, "c");
-	bad("report x --by sites", "--by expects site, function, line, file, module, thread, size or age, got 'sites'");
-	bad("report x --sort size", "--sort expects live-bytes, live-blocks, alloc-bytes, alloc-blocks, error or name");
-	bad("report x --sort cumulative", "--sort expects");
-	bad("report x --focus (", "--focus: '(' is no regular expression");
-	bad("report x --ignore [", "--ignore: '[' is no regular expression");
-	bad("report x --tree --cumulative", "--cumulative is for rows");
-	bad("report x --tree --by site", "--tree needs --by function, line, file or module");
-	bad("report x --bottom-up --by thread", "--bottom-up needs --by");
-	bad("report x --cumulative --by age", "--cumulative needs --by");
-	bad("attach 1 --by site", "--by is only valid with dump, report and diff");
-	bad("report x -o y", "-o is only valid with dump and diff");
-	bad("diff a b -o - --json", "both want standard output");
 }
 
 static void test_wrong(void)
@@ -355,8 +207,6 @@ static void test_wrong(void)
 	bad("attach", "the PID is missing");
 	bad("detach", "the PID is missing");
 	bad("dump -o x", "the PID is missing");
-	bad("attach 1 2", "too many arguments: 2");
-	bad("status 1 2", "too many arguments: 2");
 	CHECK(!good("dump 1").output);
 	bad("dump 1 -o ''", "the output file's name is empty");
 	bad("dump 1 -o", "-o needs a value");
@@ -384,9 +234,78 @@ static void test_wrong(void)
 	bad("attach 1 -qx", "unknown option: -x");
 	bad("attach 1 --frobnicate", "unknown option: --frobnicate");
 	bad("attach --json -xq 1", "unknown option: -x");
-	bad("attach 1 --json=yes", "unknown option: --json=yes");
-	bad("attach 1 --quiet=yes", "unknown option: --quiet=yes");
-	bad("attach 1 %s%n", "too many arguments: %s%n"); // never taken for a format
+	bad("attach 1 --json=yes", "--json=yes: this option takes no value");
+	bad("attach 1 --quiet=yes", "--quiet=yes: this option takes no value");
+	bad("report 1 %s%n", "too many arguments: %s%n"); // never taken for a format
+}
+
+static void test_processes(void)
+{
+	struct options options = good("dump 1 -q 2 3");
+
+	CHECK_EQUAL(options.pid_count, 3);
+	CHECK_STRING(options.pids[0], "1");
+	CHECK_STRING(options.pids[2], "3");
+	CHECK_STRING(options.pid_text, "1");
+	options = good("attach --name ^a --user b --cgroup /c --container 0123456789ab --all");
+	CHECK(options.pid_count == 0 && !options.pid_text && options.all);
+	CHECK_STRING(options.filter.name, "^a");
+	CHECK_STRING(options.filter.user, "b");
+	CHECK_STRING(options.filter.cgroup, "/c");
+	CHECK_STRING(options.filter.container, "0123456789ab");
+	CHECK_EQUAL(good("status").pid_count, 0);
+	CHECK(good("status --name x").filter.name && good("check --user 0").filter.user);
+	bad("attach 1 --name a", "PID 1 and --name, --cgroup, --container, --user exclude each other");
+	bad("status 7 --user b", "exclude each other");
+	bad("attach 1 --all", "--all needs --name, --cgroup, --container or --user");
+	bad("detach --all", "--all needs");
+	bad("dump --name x --all", "--all is only valid with attach, set and detach\n");
+	bad("report --name x", "--name is only valid with check, attach, set, dump, detach and status\n");
+	bad("attach --name a --name b", "--name can be given once");
+	bad("attach --user a --user b", "--user can be given once");
+	bad("attach --name (", "--name expects a regular expression, got '('");
+	bad("attach --name ''", "--name expects a regular expression");
+	bad("attach --container web", "--container expects the id of a container");
+	bad("attach --cgroup ''", "--cgroup expects the path");
+	bad("dump --user ''", "--user expects");
+	bad("detach", "the PID is missing, or --name, --cgroup, --container or --user");
+}
+
+// What was perhaps meant.
+static void test_hints(void)
+{
+	bad("attach 1 --exat", "unknown option: --exat; did you mean --exact?\n");
+	bad("attach 1 --sampel=4K", "unknown option: --sampel=4K; did you mean --sample?\n");
+	bad("--verson", "unknown option: --verson; did you mean --version?\n");
+	bad("attach 1 --ledgr", "unknown option: --ledgr\n"); // of dump
+	bad("dump 1 --st", "unknown option: --st; did you mean --stop?\n");
+	bad("set 1 --st", "--st may be --stop-recording, --start-recording\n");
+	bad("attach 1 --%s%n%s%n", "unknown option: --%s%n%s%n\n");
+	bad("attach 1 --=3", "unknown option: --=3\n");
+	bad("attach 1 -exact", "unknown option: -e; did you mean --exact?\n");
+	bad("dump 1 -json", "unknown option: -j; did you mean --json?\n");
+	bad("dump 1 -jsn", "unknown option: -j\n");
+	bad("hlep", "unknown command 'hlep'; did you mean 'help'?\n");
+	bad("attach 1 --012345678901234567890123456789012345678901234567890123456789", "unknown option: --0123456789");
+}
+
+static void test_help(void)
+{
+	struct options options = good("help");
+
+	CHECK(options.help && options.command == COMMAND_NONE);
+	options = good("help dump");
+	CHECK(options.help && options.command == COMMAND_DUMP);
+	options = good("-q help dump");
+	CHECK(options.help && options.command == COMMAND_DUMP);
+	options = good("help help");
+	CHECK(options.help && options.command == COMMAND_NONE);
+	options = good("help --json set");
+	CHECK(options.help && options.command == COMMAND_SET);
+	CHECK(good("help --help").help);
+	bad("help dmup", "unknown command 'dmup'; did you mean 'dump'?\n");
+	bad("help dump 1", "too many arguments: 1");
+	bad("help 1", "unknown command '1'\n");
 }
 
 // A program that asks for JSON gets the error as such, wherever --json stands.
@@ -396,7 +315,9 @@ static void test_json(void)
 		const char *line, *output; // "" = nothing
 	} cases[] = {
 		{ "attach 1 --nix --json", "{\"error\":{\"code\":\"usage\",\"message\":\"unknown option: --nix\"}}\n" },
-		{ "dump --js", "{\"error\":{\"code\":\"usage\",\"message\":\"the PID is missing\"}}\n" },
+		{ "dump --js",
+		  "{\"error\":{\"code\":\"usage\",\"message\":\"the PID is missing, or --name, --cgroup, --container or "
+		  "--user\"}}\n" },
 		{ "nix --json", "{\"error\":{\"code\":\"usage\",\"message\":\"unknown command 'nix'\"}}\n" },
 		{ "attach 1 --nix", "" },
 		{ "attach 1 --nix -- --json", "" },
@@ -418,9 +339,10 @@ int main(void)
 	test_options();
 	test_sizes();
 	test_settings();
-	test_views();
-	test_view_words();
 	test_wrong();
+	test_processes();
+	test_hints();
+	test_help();
 	test_json();
 	return CHECK_RESULT();
 }

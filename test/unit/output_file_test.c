@@ -73,13 +73,13 @@ static void test_whole(void)
 	CHECK(!output_file_create(path, &file));
 	CHECK(access(path, F_OK) < 0);
 	CHECK(count_entries() <= 1); // 0 where the file system can hold a file without a name
-	CHECK(!output_file_commit_gzip(&file, "text", 4, &size));
+	CHECK(!output_file_commit_gzip(&file, PROFILE, strlen(PROFILE), &size));
 	umask(022);
 	CHECK_EQUAL(count_entries(), 1);
 	CHECK(stat(path, &status) == 0);
 	CHECK_EQUAL(status.st_mode, S_IFREG | 0600);
 	CHECK_EQUAL(status.st_size, size);
-	CHECK(has_content(path, "text"));
+	CHECK(has_content(path, PROFILE));
 	output_file_discard(&file);
 
 	// Again, over the first.
@@ -325,9 +325,9 @@ static void test_poor_file_systems(void)
 		for (int i = 0; i < 2; i++) { // new, and over the first
 			CHECK(!output_file_create(in_directory("out"), &file));
 			CHECK(file.temporary != NULL);
-			CHECK(!output_file_commit_gzip(&file, "text", 4, &size));
+			CHECK(!output_file_commit_gzip(&file, PROFILE, strlen(PROFILE), &size));
 			CHECK_EQUAL(count_entries(), 1);
-			CHECK(has_content(in_directory("out"), "text"));
+			CHECK(has_content(in_directory("out"), PROFILE));
 		}
 		unlink(in_directory("out"));
 		CHECK(!output_file_create(in_directory("out"), &file));

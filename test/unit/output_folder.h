@@ -14,6 +14,9 @@
 
 static char directory[] = "/tmp/output_test.XXXXXX";
 
+// The beginning of a pprof profile, a sample_type: what may be replaced.
+#define PROFILE "\n\x04\x08\x01\x10\x02"
+
 static inline const char *in_directory(const char *name)
 {
 	static char paths[2][256]; // two at a time

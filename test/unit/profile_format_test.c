@@ -43,5 +43,11 @@ int main(void)
 		CHECK_EQUAL(profile_format_named(names[i].name, &format), names[i].format != PROFILE_BY_NAME);
 		CHECK_EQUAL(format, names[i].format);
 	}
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) // a name that is made says the format
+		CHECK_EQUAL(profile_format_of(profile_format_ending(names[i].format)),
+			    names[i].format == PROFILE_BY_NAME ? PROFILE_PPROF : names[i].format);
+	CHECK_STRING(profile_format_ending(PROFILE_BY_NAME), ".pb.gz");
+	CHECK_STRING(profile_format_ending(PROFILE_COLLAPSED), ".collapsed");
+	CHECK_STRING(profile_format_ending(PROFILE_SPEEDSCOPE), ".speedscope.json");
 	return CHECK_RESULT();
 }

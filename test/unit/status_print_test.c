@@ -49,6 +49,11 @@ static void test_lost(void)
 	capture_end();
 	CHECK(strstr(captured_output(), "warning: 7 allocations lost: by threads without a thread pointer"));
 	CHECK(strstr(captured_output(), "\"lost_no_thread_pointer\":7"));
+	process.lost_no_thread_pointer = 1;
+	capture_begin();
+	print_process(&options, &process);
+	capture_end();
+	CHECK(strstr(captured_output(), "warning: 1 allocation lost: by threads"));
 }
 
 int main(void)
