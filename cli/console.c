@@ -151,6 +151,17 @@ void console_complain(const char *format, ...)
 	va_end(arguments);
 }
 
+void console_explain(const struct options *options, const char *format, ...)
+{
+	va_list arguments;
+
+	if (options->quiet)
+		return;
+	va_start(arguments, format);
+	write_formatted(stderr, "", format, arguments);
+	va_end(arguments);
+}
+
 unsigned console_width(const struct options *options)
 {
 	enum { LEAST = 80, MOST = 200 };

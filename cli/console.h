@@ -26,6 +26,9 @@ bool console_is_written(void);
 // What is wrong, and no error that ends the command: also with -q. Likewise one line.
 void console_complain(const char *format, ...) HS_PRINTF(1, 2);
 
+// What belongs to an error that was reported: what has become of the process. On standard error, nothing with -q.
+void console_explain(const struct options *options, const char *format, ...) HS_PRINTF(2, 3);
+
 // Reports the error (one line on standard error, with --json an object on standard output too), frees it, returns the
 // exit status.
 enum exit_status console_fail(const struct options *options, struct hs_error *error);
