@@ -2,6 +2,7 @@
 #include "lib/attach.h"
 
 #include "base/json.h"
+#include "base/log.h"
 #include "base/process.h"
 #include "cli/aftermath.h"
 #include "cli/commands.h"
@@ -26,34 +27,31 @@ static enum exit_status print_json(const struct hs_attach_result *result, pid_t 
 	json_number(&json, "region_bytes", result->region_bytes);
 	json_bool(&json, "libraries_followed", result->loader_followed);
 	json_bool(&json, "static", result->is_static);
-	return json_end(&json) ? EXIT_DONE : EXIT_REFUSED;
+	return console_end_json(&json) ? EXIT_DONE : EXIT_REFUSED;
 }
 
-static void print_unseen(const struct options *options, const struct process *process)
+static void warn_of_unseen(const struct process *process)
 {
 	struct hs_status status;
 	char text[UNSEEN_TEXT_SIZE];
 	struct hs_error *error = hs_status_read_later(process, &status);
 
 	if (!error && unseen_text(&status, text))
-		console_print(options, "warning: %s\n", text);
+		hs_warn("%s", text);
 	hs_error_destroy(error);
 }
 
-static void print_unseen_threads(const struct options *options, const struct hs_attach_result *result)
+static void warn_of_threads(const struct hs_attach_result *result)
 {
 	if (result->unseen_threads)
-		console_print(
-			options,
-			"warning: %zu of %zu threads have no thread pointer: nothing that they allocate can be recorded\n",
+		hs_warn("%zu of %zu threads have no thread pointer: nothing that they allocate can be recorded",
 			result->unseen_threads, result->threads);
 }
 
-static void print_unfollowed(const struct options *options, const struct hs_attach_result *result)
+static void warn_of_libraries(const struct hs_attach_result *result)
 {
 	if (!result->loader_followed && !result->is_static)
-		console_print(options,
-			      "libraries loaded from now on will not be seen: no hook for the dynamic loader's list\n");
+		hs_warn("libraries loaded from now on will not be seen: no hook for the dynamic loader's list");
 }
 
 enum exit_status command_attach(const struct options *options)
@@ -82,8 +80,8 @@ enum exit_status command_attach(const struct options *options)
 		console_print(options, "%s could not be hooked; every dump's ledger says why\n",
 			      console_count(result.hooks_refused, "function", hooks));
 	if (result.unseen_functions)
-		print_unseen(options, &process);
-	print_unseen_threads(options, &result);
-	print_unfollowed(options, &result);
+		warn_of_unseen(&process);
+	warn_of_threads(&result);
+	warn_of_libraries(&result);
 	return options->json ? print_json(&result, process.pid) : EXIT_DONE;
 }

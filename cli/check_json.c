@@ -2,6 +2,7 @@
 #include "cli/check_json.h"
 
 #include "base/json.h"
+#include "cli/console.h"
 
 static void put_diagnostics(struct json *json, const struct hs_check_result *result)
 {
@@ -155,5 +156,5 @@ bool check_print_json(const struct hs_check_result *result)
 	}
 	if (result->has_modules)
 		put_modules(&json, result);
-	return json_end(&json);
+	return console_end_json(&json);
 }

@@ -112,9 +112,15 @@ static void put_bash(FILE *file)
 	      file);
 }
 
+static bool is_repeated(enum option_id id)
+{
+	return id == OPTION_ALLOCATOR || id == OPTION_OWN || id == OPTION_LIBRARY || id == OPTION_FOCUS ||
+	       id == OPTION_IGNORE;
+}
+
 static void zsh_option(FILE *file, const struct option_description *option)
 {
-	const char *repeated = option->id == OPTION_ALLOCATOR ? "*" : "";
+	const char *repeated = is_repeated(option->id) ? "*" : "";
 
 	// A value stands in the next word, behind = or, of a letter, right behind it.
 	if (option_has_letter(option))

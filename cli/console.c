@@ -6,17 +6,23 @@
 #include "base/log.h"
 #include "base/printable.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+enum { WARNINGS_MOST = 100 };
+
 static struct {
-	bool quiet, verbose, progress;
-	bool results_to_output;
-	bool line_open;    // a progress line stands on the terminal
-	uint64_t shown_at; // ns
+	bool quiet, verbose, progress, json;
+	bool output_is_taken;          // by a profile: results go to standard error
+	bool line_open;                // a progress line stands on the terminal
+	uint64_t shown_at;             // ns
+	char *warnings[WARNINGS_MOST]; // with --json: for the object; owned
+	size_t warning_count;
 } console;
 
 static void clear_line(void)
@@ -32,6 +38,8 @@ static void write_line(FILE *file, const char *prefix, const char *text)
 	char *printable = hs_printable(text);
 
 	clear_line();
+	if (file == stderr)
+		fflush(stdout); // so that where both are one file, what comes first stands first
 	fprintf(file, "%s%s\n", prefix, printable ? printable : "(out of memory for a message)");
 	free(printable);
 }
@@ -52,9 +60,44 @@ static HS_PRINTF(3, 0) void write_formatted(FILE *file, const char *prefix, cons
 	free(text);
 }
 
+// False: there is no room or no memory for it.
+static bool keep_warning(const char *message)
+{
+	char **kept = console.warning_count < WARNINGS_MOST ? &console.warnings[console.warning_count] : NULL;
+
+	if (!kept || !(*kept = strdup(message)))
+		return false;
+	console.warning_count++;
+	return true;
+}
+
+// Those that no object has told.
+static void show_kept(void)
+{
+	for (size_t i = 0; i < console.warning_count; i++) {
+		write_line(stderr, "heapsnap: warning: ", console.warnings[i]);
+		free(console.warnings[i]);
+	}
+	console.warning_count = 0;
+}
+
+bool console_end_json(struct json *json)
+{
+	json_open(json, "warnings", '[');
+	for (size_t i = 0; i < console.warning_count; i++) {
+		json_string(json, NULL, console.warnings[i]);
+		free(console.warnings[i]);
+	}
+	console.warning_count = 0;
+	json_close(json, ']');
+	return json_end(json);
+}
+
 static void show_message(enum hs_log_level level, const char *message)
 {
 	if ((level == HS_LOG_VERBOSE && !console.verbose) || console.quiet)
+		return;
+	if (console.json && level == HS_LOG_WARNING && keep_warning(message))
 		return;
 	write_line(stderr, level == HS_LOG_WARNING ? "heapsnap: warning: " : "heapsnap: ", message);
 }
@@ -78,6 +121,8 @@ static void show_progress(const char *what, unsigned long done, unsigned long to
 void console_init(const struct options *options)
 {
 	console.quiet = options->quiet;
+	console.json = options->json;
+	console.output_is_taken = options->output && strcmp(options->output, "-") == 0;
 	console.verbose = options->verbose;
 	console.progress = !options->quiet && isatty(STDERR_FILENO);
 	console.shown_at = hs_monotonic_ns(); // short work shows nothing
@@ -86,16 +131,14 @@ void console_init(const struct options *options)
 		hs_progress_set_sink(show_progress);
 }
 
-void console_results_to_output(void) { console.results_to_output = true; }
-
 void console_print(const struct options *options, const char *format, ...)
 {
 	va_list arguments;
 
-	if (options->quiet)
+	if (options->quiet || options->json)
 		return;
 	va_start(arguments, format);
-	write_formatted(console.results_to_output ? stdout : stderr, "", format, arguments);
+	write_formatted(console.output_is_taken ? stderr : stdout, "", format, arguments);
 	va_end(arguments);
 }
 
@@ -113,7 +156,7 @@ unsigned console_width(const struct options *options)
 	enum { LEAST = 80, MOST = 200 };
 	struct winsize size;
 
-	if (options->wide || ioctl(console.results_to_output ? STDOUT_FILENO : STDERR_FILENO, TIOCGWINSZ, &size) != 0)
+	if (options->wide || ioctl(console.output_is_taken ? STDERR_FILENO : STDOUT_FILENO, TIOCGWINSZ, &size) != 0)
 		return 0;
 	return size.ws_col < LEAST ? LEAST : size.ws_col > MOST ? MOST : size.ws_col;
 }
@@ -162,12 +205,26 @@ enum exit_status console_fail(const struct options *options, struct hs_error *er
 {
 	char *message = hs_printable(error->message); // also for JSON, whose readers show it
 
+	show_kept();
 	write_line(stderr, "heapsnap: ", error->message);
 	if (options->json)
 		console_put_error(code_name(error->code), message ? message : "out of memory");
 	free(message);
 	hs_error_destroy(error);
 	return EXIT_REFUSED;
+}
+
+bool console_is_written(void)
+{
+	const bool failed_before = ferror(stdout);
+
+	errno = 0;
+	if (fflush(stdout) == 0 && !failed_before)
+		return true;
+	if (errno != EPIPE) // who has read enough of it is told nothing
+		console_complain("standard output cannot be written%s%s\n", errno ? ": " : "",
+				 errno ? strerror(errno) : "");
+	return false;
 }
 
 const char *console_time(uint64_t nanoseconds, char *buffer)

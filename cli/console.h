@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// What people see, on standard error.
+// What people see: results on standard output, all else on standard error. Where a profile goes to standard output (-o
+// -), results stand on standard error, too.
 #ifndef HEAPSNAP_CLI_CONSOLE_H
 #define HEAPSNAP_CLI_CONSOLE_H
 
 #include "base/error.h"
+#include "base/json.h"
 #include "cli/options.h"
 #include "views/numbers.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
-// Connects log and progress to standard error as the options say. Progress lines only on a terminal.
+// Connects results, log and progress to where the options say. Progress lines only on a terminal.
 void console_init(const struct options *options);
 
-// Results go to standard output from now on, not to standard error: of a command whose result is the text, and not a
-// process that was changed or a file that was written.
-void console_results_to_output(void);
-
-// A result for people, one line that ends with a newline; nothing with -q. Like all that is shown, it is made printable
+// A result for people, one line that ends with a newline; nothing with -q, and with --json, where
+// the object is the result. Like all that is shown, it is made printable
 // (base/printable.h) as a whole, so names from the target may stand in it as they are.
 void console_print(const struct options *options, const char *format, ...) HS_PRINTF(2, 3);
+
+// Whether all results so far could be written; if not, says why.
+bool console_is_written(void);
 
 // What is wrong, and no error that ends the command: also with -q. Likewise one line.
 void console_complain(const char *format, ...) HS_PRINTF(1, 2);
@@ -30,6 +33,10 @@ enum exit_status console_fail(const struct options *options, struct hs_error *er
 // Columns that a line of a result may have: those of the terminal, from 80 to 200; 0 = as many as it takes, where the
 // lines go to no terminal or --wide is given.
 unsigned console_width(const struct options *options);
+
+// Ends the outermost object with what would have been warnings on standard error: "warnings", an array. Returns false
+// when the stream failed.
+bool console_end_json(struct json *json);
 
 // What takes the place of a command's object on standard output. `message` is printable.
 void console_put_error(const char *code, const char *message);

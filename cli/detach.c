@@ -38,7 +38,7 @@ static bool print_json(const struct hs_detach_result *result, pid_t pid)
 		json_close(&json, '}');
 	}
 	json_close(&json, ']');
-	return json_end(&json);
+	return console_end_json(&json);
 }
 
 static void print_outcome(const struct options *options, const struct hs_detach_result *result, pid_t pid)

@@ -209,7 +209,7 @@ static struct hs_error *print_json(const struct options *options, const struct h
 	error = put_rows(&json, options, result);
 	if (!error)
 		error = stacks_put_json(&json, options, &result->view);
-	if (!json_end(&json) && !error)
+	if (!console_end_json(&json) && !error)
 		error = hs_error_create(HS_ERROR_SYSTEM, "standard output cannot be written");
 	return error;
 }
@@ -230,8 +230,6 @@ enum exit_status command_diff(const struct options *options)
 		error = view_setting_init(options, &setting);
 	if (error)
 		return console_fail(options, error);
-	if (!options->output || strcmp(options->output, "-") != 0)
-		console_results_to_output();
 	diff.view = setting.options;
 	error = hs_diff(&diff, &result);
 	if (!error) {

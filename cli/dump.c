@@ -116,7 +116,7 @@ static struct hs_error *print_json(const struct options *options, const struct h
 	if (!error && is_report)
 		error = stacks_put_json(&json, options, &result->view);
 	put_ledger(&json, profile);
-	if (!json_end(&json) && !error)
+	if (!console_end_json(&json) && !error)
 		error = hs_error_create(HS_ERROR_SYSTEM, "standard output cannot be written");
 	return error;
 }

@@ -42,6 +42,42 @@ static bool raise_stack_limit(void)
 	return setrlimit(RLIMIT_STACK, &stack) == 0;
 }
 
+static enum exit_status run_command(const struct options *options)
+{
+	switch (options->command) {
+	case COMMAND_ATTACH:
+		return command_attach(options);
+	case COMMAND_CHECK:
+		return command_check(options);
+	case COMMAND_SET:
+		return command_set(options);
+	case COMMAND_DUMP:
+		return command_dump(options);
+	case COMMAND_DETACH:
+		return command_detach(options);
+	case COMMAND_STATUS:
+		return command_status(options);
+	case COMMAND_REPORT:
+		return command_report(options);
+	case COMMAND_DIFF:
+		return command_diff(options);
+	case COMMAND_NONE:
+		break;
+	}
+	return EXIT_USAGE;
+}
+
+// A command whose result is a text has failed when that cannot be written; one that has changed a process, or written
+// a file, has not.
+static enum exit_status written(const struct options *options, enum exit_status status)
+{
+	const enum command command = options->command;
+	const bool is_text = command == COMMAND_CHECK || command == COMMAND_STATUS || command == COMMAND_REPORT ||
+			     ((command == COMMAND_DUMP || command == COMMAND_DIFF) && !options->output);
+
+	return is_text && !console_is_written() && status == EXIT_DONE ? EXIT_REFUSED : status;
+}
+
 // With a frame of its own, for that of main is needed to say that there is no room for it.
 static __attribute__((noinline)) int run(int argc, char **argv, bool has_stack)
 {
@@ -69,27 +105,7 @@ static __attribute__((noinline)) int run(int argc, char **argv, bool has_stack)
 	error = hs_tool_begin();
 	if (error)
 		return (int)console_fail(&options, error);
-	switch (options.command) {
-	case COMMAND_ATTACH:
-		return (int)command_attach(&options);
-	case COMMAND_CHECK:
-		return (int)command_check(&options);
-	case COMMAND_SET:
-		return (int)command_set(&options);
-	case COMMAND_DUMP:
-		return (int)command_dump(&options);
-	case COMMAND_DETACH:
-		return (int)command_detach(&options);
-	case COMMAND_STATUS:
-		return (int)command_status(&options);
-	case COMMAND_REPORT:
-		return (int)command_report(&options);
-	case COMMAND_DIFF:
-		return (int)command_diff(&options);
-	case COMMAND_NONE:
-		break;
-	}
-	return EXIT_USAGE;
+	return (int)written(&options, run_command(&options));
 }
 
 int main(int argc, char **argv)

@@ -26,7 +26,7 @@ static struct hs_error *print_json(const struct options *options, const struct p
 	error = view_put_json(&json, options, view);
 	if (!error)
 		error = stacks_put_json(&json, options, view);
-	if (!json_end(&json) && !error)
+	if (!console_end_json(&json) && !error)
 		error = hs_error_create(HS_ERROR_SYSTEM, "standard output cannot be written");
 	return error;
 }
@@ -76,7 +76,6 @@ static enum exit_status report_file(const struct options *options)
 
 enum exit_status command_report(const struct options *options)
 {
-	console_results_to_output();
 	// Of a process, as of a dump that writes no file.
 	return options->pid_text ? command_dump(options) : report_file(options);
 }

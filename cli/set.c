@@ -28,7 +28,7 @@ static bool print_json(const struct hs_set_result *result, pid_t pid)
 	json_number(&json, "threads", result->threads);
 	json_number(&json, "stopped_us", result->stopped_longest_ns / 1000);
 	json_bool(&json, "bloom_in_use", result->bloom_in_use);
-	return json_end(&json);
+	return console_end_json(&json);
 }
 
 static struct hs_set_options settings_of(const struct options *options)

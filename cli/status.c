@@ -209,7 +209,7 @@ static bool print_json(const struct hs_status *list, size_t count, const struct 
 		json_number(&json, "not_looked_at", not_told->hidden);
 		json_bool(&json, "proc_hides_processes", not_told->unlisted);
 	}
-	return json_end(&json);
+	return console_end_json(&json);
 }
 
 static struct hs_error *status_of_one(const struct options *options, struct hs_status **list_ret, size_t *count_ret)

@@ -20,6 +20,12 @@ struct tree_printing {
 	uint32_t *levels;   // of the row that a node stands in
 };
 
+// Shares are those of the bytes beside them, whatever rows are ordered by.
+static enum values_order share_order(const struct value_kind *kind)
+{
+	return kind->is_allocated ? ORDER_ALLOCATED : ORDER_LIVE;
+}
+
 // The node that stands in the same row as `node`, behind it: its only child, where nothing else is in it. NULL = none.
 static const struct tree_node *next_in_row(const struct tree_printing *printing, const struct tree_node *node)
 {
@@ -73,9 +79,8 @@ static struct hs_error *print_row(const struct tree_printing *printing, const st
 	const struct table_text text = {
 		.name = name, .full_name = "", .file = "", .via = "", .mark = "", .has_ends = true
 	};
-	const double share = printing->weight > 0
-				     ? 100 * values_weight(values, printing->options->view.order) / printing->weight
-				     : 0;
+	const double share =
+		printing->weight > 0 ? 100 * values_weight(values, share_order(&printing->kind)) / printing->weight : 0;
 	struct value_cells cells;
 	char share_text[NUMBER_SIZE];
 	const char *shown[TABLE_COLUMNS_MAX] = { cells.bytes };
@@ -144,12 +149,12 @@ struct hs_error *tree_rows_print(const struct options *options, const struct hea
 		.tree = tree,
 		.kind = value_kind_of(profile, options->view.order),
 		.table = { .options = options },
-		.weight = values_weight(&tree->nodes[0].cumulative, options->view.order),
 		.children = calloc(tree->count, sizeof(*printing.children)),
 		.levels = calloc(tree->count, sizeof(*printing.levels)),
 	};
 	struct hs_error *error = printing.children && printing.levels ? NULL : &hs_error_no_memory;
 
+	printing.weight = values_weight(&tree->nodes[0].cumulative, share_order(&printing.kind));
 	table_column(&printing.table, printing.kind.is_allocated ? "allocated" : "live", 10);
 	if (value_has_error(&printing.kind))
 		table_column(&printing.table, "", -9);

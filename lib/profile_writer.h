@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "lib/profile_format.h"
 #include "proto/output_file.h"
-#include "views/named_profile.h"
+#include "views/profile_view.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -300,12 +300,17 @@ const struct frame_pattern frame_patterns[] = {
 	WITHIN("python", CONTAINER, "set", "{set_*,frozenset_*,make_new_set*}"),
 	WITHIN("python", CONTAINER, "bytes", "{bytes_*,bytearray_*,_PyBytes*}"),
 	ALWAYS(RUNTIME, NULL,
-	       "{_PyEval_*,PyEval_*,_PyFunction_*,PyObject_Call*,_PyObject_Call*,_PyObject_FastCall*,"
-	       "_PyObject_MakeTpCall*,PyObject_Vectorcall*,_PyObject_Vectorcall*,PyVectorcall_*,_PyVectorcall_*,"
+	       "{_PyEval_*,PyEval_*,"
 	       "PyRun_*,_PyRun_*,Py_RunMain,Py_BytesMain,Py_Main,Py_Initialize*,PyImport_*,_PyImport_*,"
-	       "PyCFunction_*,_PyCFunction_*,PyMethod_*,PyType_*,_PyType_*,PyObject_*,_PyObject_*,pymain_*,"
+	       "PyMethod_*,PyType_*,_PyType_*,PyObject_*,_PyObject_*,pymain_*,"
 	       "run_eval_code_obj,run_mod,PyCell_*,PyGen_*,_PyGen_*,PyIter_*,PyErr_*,_PyErr_*,PyThread_*,PySys_*,"
 	       "PyFrame_*,_PyFrame_*,PyMarshal_*,_PyAST_*,_PyPegen_*,PyAST_*}"),
+	ALWAYS(RUNTIME, FRAME_INTERPRETER,
+	       "{_PyEval_EvalFrame*,PyEval_EvalFrame*,_PyEval_Vector,_PyFunction_*,PyObject_Call*,_PyObject_Call*,"
+	       "_PyObject_FastCall*,_PyObject_MakeTpCall*,PyObject_Vectorcall*,_PyObject_Vectorcall*,PyVectorcall_*,"
+	       "_PyVectorcall_*,PyCFunction_*,_PyCFunction_*}"),
+	WITHIN("python", RUNTIME, FRAME_INTERPRETER,
+	       "{method_vectorcall*,cfunction_*,method_call,wrap_*,slot_tp_*,type_call,bounded_lru_*}"),
 
 	// node and V8
 	WITHIN("node", ALLOCATOR, NULL,
@@ -315,7 +320,8 @@ const struct frame_pattern frame_patterns[] = {
 	       "{v8::internal::Malloced::*,v8::internal::AllocWithRetry,v8::internal::AlignedAlloc,"
 	       "v8::internal::NewArray,v8::internal::AccountingAllocator::*,v8::internal::Zone::*,v8::base::Malloc,"
 	       "v8::base::Calloc}"),
-	ALWAYS(RUNTIME, NULL, "{v8::*,Builtins_*,cppgc::*,napi_*}"),
+	ALWAYS(RUNTIME, NULL, "{v8::*,cppgc::*,napi_*}"),
+	ALWAYS(RUNTIME, FRAME_INTERPRETER, "Builtins_*"),
 	WITHIN("node", RUNTIME, NULL, "{node::*,icu_*,main}"),
 	ALWAYS(LIBRARY, NULL, "{uv_*,uv__*}"),
 	ALWAYS(WRAPPER, NULL, "{uv__malloc,uv__calloc,uv__realloc,uv__strdup,uv__strndup,uv__reallocf}"),
@@ -339,13 +345,17 @@ const struct frame_pattern frame_patterns[] = {
 	       "{rb_str_*,rb_enc_str_*,rb_usascii_str_*,rb_utf8_str_*,rb_external_str_*,rb_fstring*}"),
 	WITHIN("ruby", CONTAINER, "String", "str_*"),
 	ALWAYS(RUNTIME, NULL, "{rb_*,ruby_*}"),
+	ALWAYS(RUNTIME, FRAME_INTERPRETER, "{rb_vm_exec*,rb_vm_call*}"),
+	WITHIN("ruby", RUNTIME, FRAME_INTERPRETER, "{vm_exec*,vm_call_*,vm_sendish*,invoke_block*,ractor_safe_call*}"),
 	// PHP, Perl, Lua
 	ALWAYS(WRAPPER, NULL,
 	       "{_emalloc*,_ecalloc,_erealloc*,_estrdup,_safe_emalloc,__zend_malloc,__zend_calloc,__zend_realloc,"
 	       "zend_mm_*,Perl_safesysmalloc,Perl_safesyscalloc,Perl_safesysrealloc,luaM_*,l_alloc}"),
 	ALWAYS(RUNTIME, NULL,
 	       "{zend_*,Perl_*,perl_run,perl_parse,lua_*,luaL_*,luaV_*,luaD_*,luaH_*,luaS_*,luaC_*,luaF_*,luaX_*,luaY_*}"),
+	ALWAYS(RUNTIME, FRAME_INTERPRETER, "{luaV_execute,luaD_call*,Perl_runops*}"),
 	WITHIN("php", RUNTIME, NULL, "php_*"),
+	WITHIN("php", RUNTIME, FRAME_INTERPRETER, "{execute_ex,zend_call_function*,zend_execute*}"),
 	// Go
 	ALWAYS(ALLOCATOR, NULL,
 	       "{runtime.mallocgc*,runtime.newobject,runtime.makeslice*,runtime.growslice,runtime.makemap*,"

@@ -345,6 +345,9 @@ static const struct frame_pattern *find_in_path(const struct frame_pattern *rows
 }
 
 // By where the code is from.
+// In memory that no file is mapped to.
+static bool is_made_code(const char *module) { return !*module || strncmp(module, "//anon", strlen("//anon")) == 0; }
+
 static struct frame_judgement judge_place(const struct frame_rules *rules, const struct frame_text *frame)
 {
 	struct name_text module = module_name(frame->module);
@@ -367,7 +370,8 @@ static struct frame_judgement judge_place(const struct frame_rules *rules, const
 	if (row)
 		return (struct frame_judgement){ row->class, "folder of the module", NULL };
 	return frame->function[0] ? (struct frame_judgement){ FRAME_OWN, "no rule knows it", NULL }
-				  : (struct frame_judgement){ FRAME_UNKNOWN, "no name", NULL };
+				  : (struct frame_judgement){ FRAME_UNKNOWN, "no name",
+							      is_made_code(frame->module) ? FRAME_MADE_CODE : NULL };
 }
 
 struct frame_judgement frame_rules_judge(const struct frame_rules *rules, const struct frame_text *frame)

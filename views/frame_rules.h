@@ -38,6 +38,11 @@ struct frame_judgement {
 			 // std:: is left out where the word alone cannot be mistaken
 };
 
+// `via` of an interpreter's loop, of what calls a function of C from it, and of code that was made at run time: what
+// runs code without frames, or without names, of its own.
+#define FRAME_INTERPRETER "interpreter"
+#define FRAME_MADE_CODE   "code made at run time"
+
 enum frame_rule_kind { FRAME_RULE_LIBRARY, FRAME_RULE_OWN };
 
 // "own", "library", "allocator", ...

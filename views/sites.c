@@ -43,26 +43,44 @@ static struct hs_error *read_stack(struct building *building, const struct profi
 	return error;
 }
 
+static bool is_plumbing(enum frame_class class)
+{
+	return class == FRAME_ALLOCATOR || class == FRAME_WRAPPER || class == FRAME_CONTAINER;
+}
+
+static bool runs_other_code(const struct building *building, uint32_t place)
+{
+	const char *via = building->named->places[place].judgement.via;
+
+	return via && (strcmp(via, FRAME_INTERPRETER) == 0 || strcmp(via, FRAME_MADE_CODE) == 0);
+}
+
 // Where in the stack the site is; stack_count = the stack is unknown.
 static size_t find_site(const struct building *building, bool *own_ret)
 {
-	size_t first_other = building->stack_count;
+	const size_t none = building->stack_count;
+	size_t first = none, last = none, called = none; // that are no plumbing; `called` by an interpreter
 
 	*own_ret = false;
 	for (size_t i = 0; i < building->stack_count; i++) {
-		enum frame_class class = class_of(building, building->stack[i]);
+		const uint32_t place = building->stack[i];
+		enum frame_class class = class_of(building, place);
 
 		if (class == FRAME_OWN) {
 			*own_ret = true;
 			return i;
 		}
-		if (first_other == building->stack_count && class != FRAME_ALLOCATOR && class != FRAME_WRAPPER &&
-		    class != FRAME_CONTAINER)
-			first_other = i;
+		if (is_plumbing(class))
+			continue;
+		if (called == none && runs_other_code(building, place))
+			called = last != none ? last : i;
+		if (first == none)
+			first = i;
+		last = i;
 	}
-	return first_other < building->stack_count ? first_other
-	       : building->stack_count             ? building->stack_count - 1
-						   : 0;
+	if (called != none)
+		return called;
+	return first != none ? first : none ? none - 1 : 0;
 }
 
 // Writes the path of the stack at hand behind the others.

@@ -57,16 +57,22 @@ static bool may_be_elf(const struct proc_map *map, const struct target_memory *m
 }
 
 // Whether all of [low, high) is mapped and readable. Between two executable segments there may be a hole.
-static bool is_readable(const struct proc_maps *maps, uint64_t low, uint64_t high)
+// Of [low, high), an executable segment, what is mapped and can be read from its beginning on.
+static void note_readable(struct module *module, const struct proc_maps *maps, uint64_t low, uint64_t high)
 {
-	while (low < high) {
-		const struct proc_map *map = proc_maps_find(maps, low);
+	uint64_t end = low;
+
+	while (end < high) {
+		const struct proc_map *map = proc_maps_find(maps, end);
 
 		if (!map || !map->readable)
-			return false;
-		low = map->end;
+			break;
+		end = map->end < high ? map->end : high;
 	}
-	return true;
+	if (end - low > module->readable_high - module->readable_low) {
+		module->readable_low = low;
+		module->readable_high = end;
+	}
 }
 
 // Fills load_bias and the spans from the program headers, `start` being where file offset 0 is mapped. Returns false
@@ -108,10 +114,10 @@ static bool place_segments(struct module *module, const struct proc_maps *maps, 
 			module->text_low = low;
 		if (high > module->text_high)
 			module->text_high = high;
+		note_readable(module, maps, low, high);
 	}
 	if (module->text_high == 0)
 		module->text_low = 0;
-	module->text_readable = is_readable(maps, module->text_low, module->text_high);
 	return module->start < module->end;
 }
 

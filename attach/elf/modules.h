@@ -16,13 +16,13 @@ struct module {
 	bool deleted;
 	bool is_main; // the executable (holds AT_PHDR)
 	bool is_vdso;
-	bool is_loader;               // the dynamic loader (AT_BASE)
-	uint64_t load_bias;           // address = load_bias + p_vaddr
-	uint64_t start, end;          // span of its load segments in memory, page aligned
-	uint64_t text_low, text_high; // span of its executable segments in memory
+	bool is_loader;                       // the dynamic loader (AT_BASE)
+	uint64_t load_bias;                   // address = load_bias + p_vaddr
+	uint64_t start, end;                  // span of its load segments in memory, page aligned
+	uint64_t text_low, text_high;         // span of its executable segments in memory
+	uint64_t readable_low, readable_high; // the longest of these, as far as it can be read
 	uint64_t device, inode;
 	bool is_go;                 // holds a Go runtime
-	bool text_readable;         // all of [text_low, text_high) is mapped and can be read
 	struct search_table search; // of a module without .eh_frame_hdr (search_tables_make)
 	struct elf_view elf; // of the file, or of memory: of the vdso, and where there is no file (memory_copy.h)
 	uint64_t link_map;   // address of its struct link_map in the target; 0 = the loader does not list it

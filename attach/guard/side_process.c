@@ -97,7 +97,7 @@ static struct hs_error *start(struct side_process *process)
 	process->tool_fd = (int)syscall(SYS_pidfd_open, process->tool, 0);
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, &mask); // which the process begins with, and keeps
-	process->pid = clone(process->run, (char *)process->stack + STACK_SIZE, CLONE_VM, NULL);
+	process->pid = clone(process->run, (char *)process->stack + STACK_SIZE, CLONE_VM, process);
 	error_number = errno;
 	sigprocmask(SIG_SETMASK, &mask, NULL);
 	if (process->tool_fd >= 0)

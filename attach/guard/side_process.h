@@ -16,7 +16,7 @@
 
 struct side_process {
 	const char *what;       // for messages: "watchdog"
-	int (*run)(void *);     // begins with side_process_enter, and ends the process when it returns
+	int (*run)(void *);     // of this; begins with side_process_enter, and ends the process when it returns
 	pid_t pid;              // 0 = it is not there
 	pid_t owner;            // who has started it; a process that was forked since has none
 	void *stack;            // stays mapped until the process is reaped

@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "base/proc_status.h"
 
-enum { TRIES = 5, STEPS_MAX = 32 };
+enum { TRIES = 5, STEPS_MAX = 4 };
 
 struct parentage {
 	pid_t parent; // 0 = it has none, or one outside of the PID namespace of /proc
@@ -78,19 +78,49 @@ bool ancestors_list(const struct pid_set *apart, struct pid_set *ret)
 	return false;
 }
 
-bool descends_from_stranger(pid_t pid, const struct pid_set *apart, const struct pid_set *ancestors)
+enum parent { PARENT_STRANGER, PARENT_OTHER, PARENT_UNKNOWN };
+
+// *above_ret is filled where it is not known yet: PARENT_UNKNOWN.
+static enum parent judge_parent(const struct descent *descent, pid_t pid, pid_t parent, struct parentage *above_ret)
 {
-	struct parentage own, above;
+	if (parent == 0 || pid_set_has(descent->ancestors, parent) || pid_set_has(&descent->others, parent))
+		return PARENT_OTHER;
+	if (pid_set_has(&descent->strangers, parent))
+		return PARENT_STRANGER;
+	if (!read_parent(pid, parent, above_ret) || above_ret->is_init)
+		return PARENT_OTHER;
+	return pid_set_has(descent->apart, parent) ? PARENT_STRANGER : PARENT_UNKNOWN;
+}
+
+// What is not kept, for want of memory, is read again.
+static void keep(struct pid_set *set, const pid_t *parents, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!pid_set_add(set, parents[i]))
+			return;
+}
+
+bool descent_is_strangers(struct descent *descent, pid_t pid)
+{
+	struct parentage own, above = { 0 };
+	pid_t parents[STEPS_MAX];
+	size_t count = 0;
+	enum parent parent = PARENT_UNKNOWN;
 
 	if (!read_parentage(pid, &own))
 		return false;
-	for (int i = 0; i < STEPS_MAX && own.parent != 0 && !pid_set_has(ancestors, own.parent); i++) {
-		if (!read_parent(pid, own.parent, &above) || above.is_init)
-			return false;
-		if (pid_set_has(apart, own.parent))
-			return true;
+	while (parent == PARENT_UNKNOWN && count < STEPS_MAX) {
+		parent = judge_parent(descent, pid, own.parent, &above);
+		parents[count++] = own.parent;
 		pid = own.parent;
 		own = above;
 	}
-	return false;
+	keep(parent == PARENT_STRANGER ? &descent->strangers : &descent->others, parents, count);
+	return parent == PARENT_STRANGER;
+}
+
+void descent_deinit(struct descent *descent)
+{
+	pid_set_deinit(&descent->strangers);
+	pid_set_deinit(&descent->others);
 }

@@ -16,8 +16,16 @@
 // came and went too fast; *ret is empty then. The caller deinitializes it.
 bool ancestors_list(const struct pid_set *apart, struct pid_set *ret);
 
+// A search among new processes under a freeze, that of the caller's making: it keeps what it has found of parents, so
+// that most cost one read. Both sets are borrowed: `apart`, and the ancestors that were listed after it.
+struct descent {
+	const struct pid_set *apart, *ancestors;
+	struct pid_set strangers, others; // parents that are known; owned
+};
+
 // Whether the process, which was not there when `apart` was listed, comes from one of `apart` that is in none of
-// `ancestors`, a list made after it.
-bool descends_from_stranger(pid_t pid, const struct pid_set *apart, const struct pid_set *ancestors);
+// `ancestors`. False also where that would take more than some reads to find out.
+bool descent_is_strangers(struct descent *descent, pid_t pid);
+void descent_deinit(struct descent *descent);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/process/descriptor_sharers.h"
 
+#include "attach/guard/task_compare.h"
 #include "attach/process/sharing.h"
 #include "attach/process/thread_descriptor.h"
 #include "base/clock.h"
@@ -17,18 +18,19 @@ static bool is_one_of_tables(const struct sharing *sharing, pid_t tid)
 // `tids` of descriptor_tables_list: the first one's table, and those of the others in the order of kcmp(2).
 static bool has_one_of_tables(const struct sharing *sharing, pid_t tid)
 {
+	const long first = descriptor_tables_compare(sharing->tids[0], tid);
 	size_t low = 1, high = sharing->count;
 
-	if (descriptor_tables_compare(sharing->tids[0], tid) == 0)
-		return true;
+	if (first == 0 || first == TASK_COMPARE_LEAVES)
+		return first == 0;
 	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
 		const long order = descriptor_tables_compare(sharing->tids[middle], tid);
 
 		if (order < 0)
 			return is_one_of_tables(sharing, tid);
-		if (order == 0)
-			return true;
+		if (order == 0 || order == TASK_COMPARE_LEAVES)
+			return order == 0;
 		if (order == 1)
 			low = middle + 1;
 		else
@@ -56,7 +58,8 @@ void descriptor_strangers_list(const struct process *process, struct strangers *
 {
 	struct descriptor_tables tables;
 
-	descriptor_tables_list(process, &tables);
+	// Where they cannot be told, strangers_know says so of all but the first.
+	hs_error_destroy(descriptor_tables_list(process, &tables));
 	strangers_list(process, tables.tids, tables.count, ret);
 	descriptor_tables_deinit(&tables);
 }
@@ -87,10 +90,12 @@ struct hs_error *descriptor_sharers_wait(const struct process *process, unsigned
 		struct descriptor_tables tables;
 		struct sharing sharing = { .process = process, .shares = shares_descriptors, .refuse = refuse_sharer };
 
-		descriptor_tables_list(process, &tables);
+		error = descriptor_tables_list(process, &tables);
+		if (error)
+			return error;
 		sharing.tids = tables.tids;
 		sharing.count = tables.count;
-		error = tables.count > 0 ? sharing_wait_once(&sharing, deadline, &again) : &hs_error_no_memory;
+		error = sharing_wait_once(&sharing, deadline, &again);
 		descriptor_tables_deinit(&tables);
 	} while (!error && again);
 	return error;

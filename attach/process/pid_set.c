@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int compare(const void *left, const void *right)
 {
@@ -13,9 +14,9 @@ static int compare(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
-static void add(struct pid_set *set, size_t *room, pid_t id)
+static void add(struct pid_set *set, pid_t id)
 {
-	if (!ARRAY_RESERVE(set->pids, set->count + 1, room))
+	if (!ARRAY_RESERVE(set->pids, set->count + 1, &set->room))
 		set->pids[set->count++] = id;
 }
 
@@ -29,7 +30,6 @@ void process_set_list(bool (*is_known)(pid_t pid, void *), bool (*include)(const
 		      void *context, struct pid_set *ret)
 {
 	struct process_walk walk;
-	size_t room = 0;
 
 	*ret = (struct pid_set){ 0 };
 	if (!process_walk_begin(&walk))
@@ -42,7 +42,7 @@ void process_set_list(bool (*is_known)(pid_t pid, void *), bool (*include)(const
 			continue;
 		error = process_glance(pid, &process);
 		if (!error && include(&process, context))
-			add(ret, &room, process.pid);
+			add(ret, process.pid);
 		hs_error_destroy(error);
 	}
 	process_walk_end(&walk);
@@ -53,14 +53,13 @@ void thread_set_list(const struct process *process, bool (*include)(pid_t, const
 		     struct pid_set *ret)
 {
 	struct thread_walk walk;
-	size_t room = 0;
 
 	*ret = (struct pid_set){ 0 };
 	if (!thread_walk_begin(process, &walk))
 		return;
 	for (pid_t tid; (tid = thread_walk_next(&walk));)
 		if (include(tid, context))
-			add(ret, &room, tid);
+			add(ret, tid);
 	thread_walk_end(&walk);
 	sort(ret);
 }
@@ -88,18 +87,23 @@ void pid_set_deinit(struct pid_set *set)
 
 bool pid_set_add(struct pid_set *set, pid_t id)
 {
-	size_t room = set->count;
+	size_t place = set->count;
 
-	if (!pid_set_has(set, id)) {
-		if (ARRAY_RESERVE(set->pids, set->count + 1, &room))
-			return false;
-		set->pids[set->count++] = id;
-		sort(set);
-	}
+	if (pid_set_has(set, id))
+		return true;
+	if (ARRAY_RESERVE(set->pids, set->count + 1, &set->room))
+		return false;
+	while (place > 0 && set->pids[place - 1] > id)
+		place--;
+	memmove(&set->pids[place + 1], &set->pids[place], (set->count - place) * sizeof(*set->pids));
+	set->pids[place] = id;
+	set->count++;
 	return true;
 }
 
-bool pid_set_has(const struct pid_set *set, pid_t id)
+const pid_t *pid_set_find(const struct pid_set *set, pid_t id)
 {
-	return set->count > 0 && bsearch(&id, set->pids, set->count, sizeof(id), compare);
+	return set->count ? bsearch(&id, set->pids, set->count, sizeof(id), compare) : NULL;
 }
+
+bool pid_set_has(const struct pid_set *set, pid_t id) { return pid_set_find(set, id); }

@@ -10,6 +10,7 @@
 #include "base/proc_maps.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 enum { SHARERS_POLL_US = 5000 };
@@ -23,16 +24,20 @@ long sharing_compare_memory(pid_t tid, pid_t other_tid) { return task_compare(ti
 static bool may_share(const struct process *other, pid_t tid, const void *context)
 {
 	const struct strangers *strangers = context;
-	bool may = sharing_compare_memory(strangers->tids[0], tid) <= 0;
+	const long memory = sharing_compare_memory(strangers->tids[0], tid);
+	bool may = memory <= 0;
 
 	(void)other;
+	if (memory == TASK_COMPARE_LEAVES)
+		return false;
 	for (size_t i = 0; i < strangers->count && !may; i++)
 		may = descriptor_tables_compare(strangers->tids[i], tid) <= 0;
 	return may;
 }
 
 // Of an answer of kcmp(2). A thread that is gone is no refusal, and none is an answer that did not come in time.
-static bool is_refusal(long order) { return order < 0 && errno != ESRCH && errno != ETIMEDOUT; }
+static bool is_refusal_of(long error_number) { return error_number != ESRCH && error_number != ETIMEDOUT; }
+static bool is_refusal(long order) { return order < 0 && is_refusal_of(errno); }
 
 static bool is_told(const struct process *other, pid_t tid, const void *context)
 {
@@ -47,7 +52,9 @@ static bool is_apart(const struct process *other, void *context)
 {
 	const struct strangers *strangers = context;
 
-	return sharing_compare_memory(strangers->tids[0], other->pid) > 0 && !thread_first(other, may_share, strangers);
+	// The process itself may be executing a program, and is no stranger then either.
+	return other->pid != strangers->pid && sharing_compare_memory(strangers->tids[0], other->pid) > 0 &&
+	       !thread_first(other, may_share, strangers);
 }
 
 static bool is_untold(const struct process *other, void *context) { return !thread_first(other, is_told, context); }
@@ -70,10 +77,11 @@ void strangers_list(const struct process *process, const pid_t *tids, size_t cou
 {
 	const pid_t first = process_live_thread(process);
 
-	*ret = (struct strangers){ .tids = { first }, .count = 1 };
+	*ret = (struct strangers){ .pid = process->pid, .tids = { first }, .count = 1 };
 	for (size_t i = 0; i < count && ret->count < HS_STRANGERS_TABLES_MAX; i++)
 		if (tids[i] != first)
 			ret->tids[ret->count++] = tids[i];
+	task_compare_forget();
 	process_set_list(is_not_known, is_apart, ret, &ret->apart);
 	// A thread that has ended has no memory, so all would be strangers to it.
 	if (thread_is_ending(process, first))
@@ -97,17 +105,30 @@ bool strangers_know(const struct strangers *strangers, pid_t tid)
 	return false;
 }
 
-// Of `untold` only the main thread is asked. Threads have the credentials of their process (nptl(7)); one that gives up
-// its own alone, between the listing and this, is not seen.
+// Of `untold` only the main thread was asked about. Threads have the credentials of their process (nptl(7)); one that
+// gives up its own alone, between the listing and this, is not seen.
+static bool is_untold_still(const struct sharing *sharing, pid_t pid)
+{
+	const pid_t *found = pid_set_find(&sharing->strangers->untold, pid);
+
+	return found && sharing->untold[found - sharing->strangers->untold.pids] < 0 &&
+	       is_refusal_of(-sharing->untold[found - sharing->strangers->untold.pids]);
+}
+
+// Each number is looked at by this, and there may be ever more of them.
 static bool is_stranger(pid_t pid, void *context)
 {
-	const struct sharing *sharing = context;
+	struct sharing *sharing = context;
 	const struct strangers *strangers = sharing->strangers;
 
-	return strangers &&
-	       (pid_set_has(&strangers->apart, pid) ||
-		(pid_set_has(&strangers->untold, pid) && is_refusal(sharing_compare_memory(sharing->tids[0], pid))) ||
-		(strangers->knows_ancestors && descends_from_stranger(pid, &strangers->apart, &strangers->ancestors)));
+	if (!sharing->error)
+		sharing->error = interrupt_check();
+	if (!sharing->error)
+		sharing->error = task_compare_check(sharing->process->pid);
+	if (sharing->error || !strangers)
+		return sharing->error;
+	return pid_set_has(&strangers->apart, pid) || is_untold_still(sharing, pid) ||
+	       (strangers->knows_ancestors && descent_is_strangers(&sharing->descent, pid));
 }
 
 static bool process_shares(const struct process *other, void *context)
@@ -120,26 +141,29 @@ static bool process_shares(const struct process *other, void *context)
 	       thread_first(other, sharing->shares, sharing) != 0;
 }
 
-static struct hs_error *refuse_unanswered(const struct process *process)
-{
-	return hs_error_create(
-		HS_ERROR_REFUSED,
-		"the kernel did not say in time whether process %d shares memory or descriptors with process %d; try again",
-		(int)task_compare_unanswered(), (int)process->pid);
-}
-
 // The caller deinitializes *ret in any case.
 static struct hs_error *list_sharers(struct sharing *sharing, struct pid_set *ret)
 {
+	const struct strangers *strangers = sharing->strangers;
+	const size_t untold = strangers ? strangers->untold.count : 0;
+
+	*ret = (struct pid_set){ 0 };
 	task_compare_forget();
+	sharing->untold = calloc(untold + 1, sizeof(*sharing->untold));
+	if (!sharing->untold)
+		return &hs_error_no_memory;
+	if (untold)
+		task_compare_all(sharing->tids[0], strangers->untold.pids, untold, KCMP_VM, sharing->untold);
+	if (strangers)
+		sharing->descent = (struct descent){ .apart = &strangers->apart, .ancestors = &strangers->ancestors };
 	process_set_list(is_stranger, process_shares, sharing, ret);
+	descent_deinit(&sharing->descent);
+	free(sharing->untold);
 	// A process that has ended has neither memory nor descriptors, as kernel threads have no memory: to kcmp(2)
 	// these are the same.
 	if (!sharing->error && ret->count > 0 && proc_maps_memory(sharing->process) == MEMORY_GONE)
 		return process_gone(sharing->process);
-	if (!sharing->error && task_compare_unanswered())
-		return refuse_unanswered(sharing->process);
-	return sharing->error;
+	return sharing->error ? sharing->error : task_compare_check(sharing->process->pid);
 }
 
 struct hs_error *sharing_check(struct sharing *sharing)

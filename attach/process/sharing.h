@@ -4,7 +4,7 @@
 #ifndef HEAPSNAP_ATTACH_PROCESS_SHARING_H
 #define HEAPSNAP_ATTACH_PROCESS_SHARING_H
 
-#include "attach/process/pid_set.h"
+#include "attach/process/descent.h"
 #include "base/error.h"
 #include "base/process.h"
 
@@ -19,6 +19,7 @@ enum { HS_STRANGERS_TABLES_MAX = 16 };
 // descriptors after its birth. What may share them is in neither set, and neither is a process with a thread that was
 // gone when it was asked about: it may have handed its table on to a process that is made after the listing.
 struct strangers {
+	pid_t pid;                           // of the target
 	struct pid_set apart;                // have other memory than the target, and other descriptors than `tids`
 	pid_t tids[HS_STRANGERS_TABLES_MAX]; // threads of the target; the first is that of process_live_thread
 	size_t count;
@@ -52,7 +53,10 @@ struct sharing {
 	const struct strangers *strangers; // NULL = each is asked
 	bool (*shares)(const struct process *other, pid_t tid, const void *sharing);
 	struct hs_error *(*refuse)(const struct process *process, pid_t other); // says that `other` shares it
-	struct hs_error *error; // ends the search: interrupted. Nothing to be set by the caller.
+	// Of the search; nothing to be set by the caller.
+	struct hs_error *error; // ends it: interrupted
+	long *untold;           // what the kernel says of strangers->untold now
+	struct descent descent;
 };
 
 // The error of `refuse`, when a process shares it. HS_ERROR_GONE, HS_ERROR_INTERRUPTED (see interrupt.h).

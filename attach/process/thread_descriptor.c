@@ -93,7 +93,7 @@ static void add_thread(struct descriptor_tables *tables, size_t *room, pid_t tid
 		tables->tids[tables->count++] = tid;
 }
 
-void descriptor_tables_list(const struct process *process, struct descriptor_tables *ret)
+static void list_tables(const struct process *process, struct descriptor_tables *ret)
 {
 	const pid_t first = process_live_thread(process);
 	size_t kept = 1, room = 0;
@@ -114,6 +114,20 @@ void descriptor_tables_list(const struct process *process, struct descriptor_tab
 		if (kept == 1 || descriptor_tables_compare(ret->tids[kept - 1], ret->tids[i]) != 0)
 			ret->tids[kept++] = ret->tids[i];
 	ret->count = kept;
+}
+
+struct hs_error *descriptor_tables_list(const struct process *process, struct descriptor_tables *ret)
+{
+	struct hs_error *error;
+
+	task_compare_forget();
+	list_tables(process, ret);
+	error = task_compare_check(process->pid);
+	if (!error && ret->count == 0)
+		error = &hs_error_no_memory;
+	if (error)
+		descriptor_tables_deinit(ret);
+	return error;
 }
 
 void descriptor_tables_deinit(struct descriptor_tables *tables)

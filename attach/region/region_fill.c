@@ -100,7 +100,7 @@ static void fill_module(struct region_header *header, const struct module *modul
 		.flags = (module->link_map ? MODULE_IN_LINK_MAP : 0u) | (module->is_main ? MODULE_MAIN : 0u) |
 			 (module->is_vdso ? MODULE_VDSO : 0u) |
 			 (module->is_main || module->is_vdso || module->is_loader ? 0u : MODULE_CAN_UNLOAD) |
-			 (module->text_readable ? MODULE_TEXT_READABLE : 0u) | (module->is_go ? MODULE_GO : 0u),
+			 (module->is_go ? MODULE_GO : 0u),
 		.loaded = 1,
 		.path = header->string_bytes,
 		.path_size = (uint32_t)path_size,
@@ -109,10 +109,10 @@ static void fill_module(struct region_header *header, const struct module *modul
 	};
 	header->string_bytes += (uint32_t)path_size;
 	memcpy(record->build_id, module->elf.build_id, sizeof(record->build_id));
-	if (!stays && !(followed && module->link_map)) {
-		record->flags &= ~(uint32_t)MODULE_TEXT_READABLE;
+	if (!stays && !(followed && module->link_map))
 		return;
-	}
+	record->readable_low = module->readable_low;
+	record->readable_high = module->readable_high;
 	if (elf_view_unwind(&module->elf, &hdr, &hdr_size, &low, &high)) {
 		record->eh_frame_hdr = module->load_bias + hdr;
 		record->eh_frame_hdr_size = hdr_size;

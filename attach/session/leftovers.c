@@ -2,6 +2,7 @@
 #include "attach/session/leftovers.h"
 
 #include "attach/guard/interrupt.h"
+#include "attach/guard/task_compare.h"
 #include "attach/process/descriptor_sharers.h"
 #include "attach/process/memory_file.h"
 #include "attach/process/memory_sharers.h"
@@ -63,10 +64,9 @@ static struct hs_error *list_all(const struct process *process, const struct cod
 				 struct leftover_descriptors *ret)
 {
 	struct descriptor_tables tables;
-	struct hs_error *error = NULL;
+	struct hs_error *error = descriptor_tables_list(process, &tables);
 
 	*ret = (struct leftover_descriptors){ 0 };
-	descriptor_tables_list(process, &tables);
 	for (size_t i = 0; i < tables.count && !error && !(one && ret->count > 0); i++)
 		error = list_table(process, names, tables.tids[i], one, ret);
 	descriptor_tables_deinit(&tables);
@@ -193,9 +193,12 @@ static struct hs_error *clear_table(struct frozen_process *frozen, const struct 
 	struct remote_caller caller;
 	struct hs_error *error;
 
+	task_compare_forget();
 	for (size_t i = 0; i < frozen->count; i++)
 		frozen->threads[i].avoid_as_carrier = !descriptor_table_is_shared(tid, frozen->threads[i].tid);
-	error = remote_call_open(frozen, memory, &caller);
+	error = task_compare_check(frozen->process->pid);
+	if (!error)
+		error = remote_call_open(frozen, memory, &caller);
 	if (error)
 		return error;
 	if (!caller.carrier->avoid_as_carrier)

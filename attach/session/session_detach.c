@@ -7,7 +7,6 @@
 #include "attach/guard/interrupt.h"
 #include "attach/guard/refused_reads.h"
 #include "attach/guard/standstill.h"
-#include "attach/guard/task_compare.h"
 #include "attach/hook/hook_apply.h"
 #include "attach/process/memory_sharers.h"
 #include "attach/process/sharing.h"
@@ -203,7 +202,7 @@ static struct hs_error *detach_once(struct detach_state *state, struct detach_re
 	state->obstacle = NULL;
 	report->threads_inside = report->threads_unseen = report->calls_left = report->calls_unseen = 0;
 	error = fault_point("freeze for the detach");
-	if (!error && (!state->hooks_out || task_compare_unanswered())) // in the last try: not under a freeze again
+	if (!error && !state->hooks_out)
 		error = memory_sharers_wait(state->process, HS_SHARERS_WAIT_MS);
 	if (!error)
 		error = unwind_tables_read(&state->region.memory, &tables);
@@ -226,7 +225,7 @@ static struct hs_error *detach_once(struct detach_state *state, struct detach_re
 	if (!error)
 		error = memory_sharers_check(frozen.process, frozen.threads[0].tid, &strangers);
 	// it appeared after the wait; the next try waits for it
-	*retry_ret = error && error->code == HS_ERROR_REFUSED && (!state->hooks_out || task_compare_unanswered());
+	*retry_ret = !state->hooks_out && error && error->code == HS_ERROR_REFUSED;
 	// what was found, or what is left since the last freeze, went with the old program
 	if (!error && frozen.has_executed && (state->hooks_out || state->has_region))
 		error = nothing_any_more(state->process);

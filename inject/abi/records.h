@@ -134,9 +134,8 @@ enum module_flags {
 	MODULE_AFTER_ATTACH = 2, // found by the payload
 	MODULE_MAIN = 4,         // the executable
 	MODULE_VDSO = 8,
-	MODULE_CAN_UNLOAD = 16,    // not proved to stay for ever
-	MODULE_TEXT_READABLE = 32, // all of [text_low, text_high) is mapped and can be read
-	MODULE_GO = 64,            // holds a Go runtime, whose allocations are not seen
+	MODULE_CAN_UNLOAD = 16, // not proved to stay for ever
+	MODULE_GO = 64,         // holds a Go runtime, whose allocations are not seen
 };
 
 // A loaded ELF object. Append-only; `unloaded` is set when it goes, and the record stays.
@@ -162,7 +161,9 @@ struct module_record {
 	uint32_t search_page; // the tool's search table for a module whose file has none (no .eh_frame_hdr): number of
 			      // its first page in the region; 0 = none
 	uint32_t search_count; // pairs in it: signed 32-bit distances of {first pc, FDE} from cfi_low, ascending
-	uint32_t reserved2[5];
+	uint32_t reserved2;
+	// [low, high): the longest executable segment, as far as it can be read (payload's own)
+	uint64_t readable_low, readable_high;
 };
 _Static_assert(sizeof(struct module_record) == 176, "module_record is 176 bytes");
 

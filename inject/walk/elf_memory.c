@@ -121,15 +121,27 @@ static const struct program_header *segment_with(const struct elf_header *elf, u
 	return NULL;
 }
 
+// The longest executable segment that comes from the file and can be read. Between two there may be a hole.
+static void note_readable(const struct program_header *header, uint64_t bias, struct module_record *ret)
+{
+	const uint64_t start = page_of(header->vaddr), end = page_up(header->vaddr + header->memsz);
+
+	if (!(header->flags & FLAG_READ) || header->filesz != header->memsz ||
+	    end - start <= ret->readable_high - ret->readable_low)
+		return;
+	ret->readable_low = bias + start;
+	ret->readable_high = bias + end;
+}
+
 bool elf_memory_describe(uint64_t bias, uint64_t dynamic, struct module_record *ret)
 {
 	const struct elf_header *elf = find_header(bias, dynamic);
 	uint64_t low = UINT64_MAX, high = 0, text_low = UINT64_MAX, text_high = 0;
-	unsigned texts = 0, readable_texts = 0;
 
 	if (!elf)
 		return false;
 	ret->eh_frame_hdr = 0; // an attempt that failed may have left something here
+	ret->readable_low = ret->readable_high = 0;
 	ret->build_id_size = 0;
 	ret->flags = 0;
 	for (uint16_t i = 0; i < elf->phnum; i++) {
@@ -142,8 +154,7 @@ bool elf_memory_describe(uint64_t bias, uint64_t dynamic, struct module_record *
 			low = start < low ? start : low;
 			high = end > high ? end : high;
 			if (header->flags & FLAG_EXECUTE) {
-				texts++;
-				readable_texts += header->flags & FLAG_READ && header->filesz == header->memsz;
+				note_readable(header, bias, ret);
 				text_low = start < text_low ? start : text_low;
 				text_high = end > text_high ? end : text_high;
 			}
@@ -168,7 +179,5 @@ bool elf_memory_describe(uint64_t bias, uint64_t dynamic, struct module_record *
 	ret->end = bias + high;
 	ret->text_low = text_high ? bias + text_low : 0;
 	ret->text_high = text_high ? bias + text_high : 0;
-	if (texts == 1 && readable_texts == 1) // between two there may be a hole
-		ret->flags |= MODULE_TEXT_READABLE;
 	return true;
 }

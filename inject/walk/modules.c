@@ -76,8 +76,8 @@ static void end_reading(const struct module_record *module)
 // Whether [address, address + size) is code that can be read.
 static bool has_text(const struct module_record *module, uint64_t address, uint64_t size)
 {
-	return module->flags & MODULE_TEXT_READABLE && address >= module->text_low && address <= module->text_high &&
-	       module->text_high - address >= size;
+	return address >= module->readable_low && address <= module->readable_high &&
+	       module->readable_high - address >= size;
 }
 
 // pre: what is read of the module stays meanwhile.

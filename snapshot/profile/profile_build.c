@@ -17,7 +17,11 @@ struct builder {
 	struct heap_profile *profile;
 	struct word_index locations; // by frame word
 	size_t location_room, frame_room, mapping_room;
-	uint32_t *map_mapping;    // by index into maps: mapping index, NO_INDEX = none
+	uint32_t *map_mapping; // by index into maps: mapping index, NO_INDEX = none
+	struct module_map {
+		uint32_t map, module; // indices
+	} * module_maps;              // mappings of modules' code
+	size_t module_map_count, module_map_room;
 	uint32_t *module_mapping; // by module: mapping made for an unloaded one, NO_INDEX = none yet
 	uint32_t unknown_mapping; // for code in no mapping
 };
@@ -124,8 +128,13 @@ static struct hs_error *build_mappings(struct builder *builder)
 			builder->map_mapping[i] = add_mapping(builder, map->start, map->end, map->offset,
 							      *map->name ? map->name : "//anon",
 							      module == NO_INDEX ? NULL : &profile->modules[module]);
-			if (builder->map_mapping[i] == NO_INDEX)
+			if (builder->map_mapping[i] == NO_INDEX ||
+			    (module != NO_INDEX && ARRAY_RESERVE(builder->module_maps, builder->module_map_count + 1,
+								 &builder->module_map_room)))
 				return &hs_error_no_memory;
+			if (module != NO_INDEX)
+				builder->module_maps[builder->module_map_count++] =
+					(struct module_map){ (uint32_t)i, module };
 		}
 	}
 	return NULL;
@@ -155,6 +164,36 @@ static uint32_t mapping_of(struct builder *builder, uint64_t address, uint32_t m
 	return builder->unknown_mapping;
 }
 
+// Whether two mappings are of one file, and the first one has the bytes at `offset`.
+static bool has_same(const struct proc_map *map, const struct proc_map *copy, uint64_t offset)
+{
+	return map->executable && map->inode == copy->inode && map->device_major == copy->device_major &&
+	       map->device_minor == copy->device_minor && offset >= map->offset &&
+	       offset - map->offset < map->end - map->start;
+}
+
+// Of code that lies in no module, but in a second mapping of a module's file (V8 has its builtins near to the code that
+// it makes): where the same bytes are in the module. Else the address itself. *module_ret is changed with it.
+static uint64_t original_of(const struct builder *builder, uint64_t address, uint32_t *module_ret)
+{
+	const struct proc_maps *maps = builder->maps;
+	const struct proc_map *copy = proc_maps_find(maps, address);
+	uint64_t offset;
+
+	if (!copy || !copy->executable || copy->inode == 0)
+		return address;
+	offset = copy->offset + (address - copy->start);
+	for (size_t i = 0; i < builder->module_map_count; i++) {
+		const struct proc_map *map = &maps->items[builder->module_maps[i].map];
+
+		if (has_same(map, copy, offset)) {
+			*module_ret = builder->module_maps[i].module;
+			return map->start + (offset - map->offset);
+		}
+	}
+	return address;
+}
+
 // The location of a frame word. NO_INDEX = out of memory.
 static uint32_t location_of(struct builder *builder, uint64_t word)
 {
@@ -174,6 +213,8 @@ static uint32_t location_of(struct builder *builder, uint64_t word)
 	*location = (struct profile_location){ .module = module < profile->module_count ? module : NO_INDEX };
 	// A return address may be the first of the next line or function; one byte before is inside the call.
 	location->address = module_bits & HS_FRAME_EXACT_PC || pc == 0 ? pc : pc - 1;
+	if (location->module == NO_INDEX)
+		location->address = original_of(builder, location->address, &location->module);
 	location->mapping = mapping_of(builder, location->address, location->module);
 	return location->mapping == NO_INDEX ? NO_INDEX : index;
 }
@@ -288,6 +329,7 @@ struct hs_error *profile_build(struct table_view *view, const struct aggregate *
 	profile->interval_most = profile->is_estimate ? largest_interval(table_header(view), aggregate) : 0;
 	word_index_deinit(&builder.locations);
 	free(builder.map_mapping);
+	free(builder.module_maps);
 	free(builder.module_mapping);
 	return error;
 }

@@ -247,7 +247,7 @@ NUMBER_EXCEPTIONS = {
     "attach/guard/interrupt.c": "whom a test has killed",
     "attach/guard/interrupt.h": "whom a test has killed",
     "attach/guard/tool_guard.c": "the tool's own child",
-    "attach/guard/task_compare.c": "the tool's own child, which it has not waited for",
+    **{f"attach/guard/task_compare.{end}": "kcmp(2) takes numbers; and the tool's own children, which it has not waited for" for end in "ch"},
     "attach/guard/lock_list.h": "who holds a lock is known by its number alone",
     "attach/guard/pidfd_lock.c": "who holds the lock is known by its number alone",
     "attach/guard/pidfd_lock.h": "who holds the lock is known by its number alone",

@@ -100,7 +100,7 @@ class Process:
         result = self.command(command, *failures)
         check(result.status in (0, 1) or (killed and result.status == -9), f"it did not end by itself: {result}")
         if result.status == 1 and not any(failure.startswith("write:") for failure in failures):
-            check(re.search(r"^(heapsnap|attach would refuse): \S", result.stderr, re.M), f"no reason: {result}")
+            check(re.search(r"^(heapsnap|attach would refuse): \S", result.stderr + result.stdout, re.M), f"no reason: {result}")
         check("AddressSanitizer" not in result.stderr, str(result))
         self.runs += 1
         self.failed += result.status == 1

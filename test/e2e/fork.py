@@ -72,7 +72,7 @@ def main():
     listed = {each["pid"]: each for each in heapsnap("status", "--json").json["processes"]}
     check_equal((listed[first]["state"], listed[target.pid]["state"]), ("idle hooks", "attached"), "status of all")
     check("since" in listed[target.pid] and "since" not in listed[first], "since when")
-    check(f"heapsnap detach {first}" in heapsnap("status", first).stderr, "status does not say what takes them out")
+    check(f"heapsnap detach {first}" in heapsnap("status", first).stdout, "status does not say what takes them out")
 
     # A child is detached from, and attached to by itself, while its parent is attached.
     value = detach(first)

@@ -246,7 +246,7 @@ def never_touched():
     result = heapsnap("status", "--json", environment=NOT_WAITED)
     check_equal(result.status, 0, str(result))
     check(target.pid not in [process["pid"] for process in result.json["processes"]], f"it is listed: {result}")
-    check(any(f"process {target.pid} " in line and UNKNOWN in line for line in result.stderr.splitlines()), f"nothing is said of it: {result}")
+    check(any(f"process {target.pid} " in line and UNKNOWN in line for line in result.json["warnings"]), f"nothing is said of it: {result}")
     attach(target.pid, environment=NOT_WAITED)
     check_equal(target.ask("work"), "worked", "work while attached")
     detach(target.pid, environment=NOT_WAITED)

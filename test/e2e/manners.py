@@ -333,7 +333,7 @@ def frozen(parent, control, on, off, says, settled_in, settled):
                 before = Unharmed(target.pid)
                 check_refused(heapsnap("attach", target.pid), words)
                 result = heapsnap("check", target.pid)
-                check(result.status == 1 and re.search(words, result.stderr), f"check: {result}")
+                check(result.status == 1 and re.search(words, result.stdout), f"check: {result}")
                 before.check_after()
                 write(freezer, off)
                 attach(target.pid)

@@ -4,7 +4,7 @@
 import os
 
 import pprof_reader
-from harness import Target, attach, check, check_equal, detach, dump, run_test, say, temporary_directory
+from harness import Target, attach, check, check_equal, detach, dump, mappings, run_test, say, temporary_directory
 
 BYTES = 12345
 SOMEBODY = 65534
@@ -18,7 +18,24 @@ def frames(path):
     return found[0]
 
 
+def far_code():
+    """The program's code has a hole: its frames are behind those of made code all the same."""
+    path = os.path.join(temporary_directory(), "out.pb.gz")
+    target = Target("made_code_far", temporary_directory())
+    texts = [mapping for mapping in mappings(target.pid) if mapping.name.endswith("/made_code_far") and "x" in mapping.permissions]
+    check(len(texts) >= 2 and texts[0].end < texts[-1].start, f"its code has no hole: {texts}")
+    attach(target.pid)
+    check_equal(target.ask("go"), "done", "answer")
+    dump(target.pid, path)
+    detach(target.pid)
+    target.end()
+    names = frames(path)
+    say(" < ".join(names))
+    check(names[-1] == "_start" and "main" in names, f"a stack that ends early: {names}")
+
+
 def main():
+    far_code()
     path = os.path.join(temporary_directory(), "out.pb.gz")
     target = Target("made_code")
     perf_map = f"/tmp/perf-{target.pid}.map"

@@ -54,11 +54,12 @@ def words_and_fields():
     check_equal(change(target.pid, "--exact"), EXACT, "new settings where nothing was recorded")
 
     result = heapsnap("set", target.pid, "--sample", "64K", "--depth", "9")
-    check_equal((result.status, result.stdout), (0, ""), str(result))
-    check(re.search(r"every allocation.* 256 frames\n.*one sample in 64.0 KiB.* 9 frames", result.stderr), str(result))
-    check_equal(heapsnap("set", target.pid, "--samples-per-word", "1e-4", "-q").stderr, "", "what -q prints")
+    check_equal((result.status, result.stderr), (0, ""), str(result))
+    check(re.search(r"every allocation.* 256 frames\n.*one sample in 64.0 KiB.* 9 frames", result.stdout), str(result))
+    result = heapsnap("set", target.pid, "--samples-per-word", "1e-4", "-q")
+    check_equal((result.stdout, result.stderr), ("", ""), "what -q prints")
     result = heapsnap("status", target.pid)
-    check(re.search(r"records 0.0001 samples per word, one in 78.1 KiB.* 9 frames, since 2.*Z", result.stderr), str(result))
+    check(re.search(r"records 0.0001 samples per word, one in 78.1 KiB.* 9 frames, since 2.*Z", result.stdout), str(result))
     state = heapsnap_ok("status", target.pid)["processes"][0]
     check(0 < state["region_used_pages"] < state["max_pages"] and 0 < state["region_used_percent"] < 100, f"how full: {state}")
     # 4096 by their hash, and as many more as fit into a quarter of the region, of eight pages each.
@@ -106,7 +107,7 @@ def what_is_recorded():
     for setting, words in (("--stop-recording", "nothing new is recorded now"), ("--start-recording", "now 1 sample every 100 B")):
         change(target.pid, setting)
         result = heapsnap("dump", target.pid, "-o", path)
-        check(words in result.stderr, f"{words}: {result}")
+        check(words in result.stdout, f"{words}: {result}")
     change(target.pid, "--sample", "2G")
     allocate()
     live(150)

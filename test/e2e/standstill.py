@@ -82,7 +82,7 @@ ON_OURS = {"read", "pread64", "write", "pwrite64", "lseek", "ftruncate", "falloc
 OURS = re.compile(r"^\w+\(\d+<(/proc(/\d+.*|/meminfo)?|/memfd:heapsnap-[^>]*|/memfd:device|/dev/zero(?=>\(deleted\)))>")
 # In the process's folder, which is held open, or by a whole path.
 OPENED = re.compile(r'^openat\((?:AT_FDCWD|\d+)(?:<([^>]*)>(?:\(deleted\))?)?, "([^"]*)", [^)]*\)\s+= (?:\d+<([^>]*)>(?:\(deleted\))?|-1 .*)$')
-OF_PROC = re.compile(r"^/proc(/\d+(/task(/\d+(/(stat|status|wchan|syscall|fd|maps))?)?|/(stat|status|maps|pagemap|auxv|mem|fd|limits))?|/meminfo)?$")
+OF_PROC = re.compile(r"^/proc(/\d+(/task(/\d+(/(stat|status|wchan|syscall|fd|maps))?)?|/(stat|status|wchan|maps|pagemap|auxv|mem|fd|limits))?|/meminfo)?$")
 
 
 # The tool's own limits and scheduling class (frame_room.c, priority_boost.c); 0 = itself. Where descriptors lead (memory_file.c, leftovers.c): no file is

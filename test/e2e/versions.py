@@ -39,7 +39,7 @@ def check_all_but_detach(pid, *words):
     check_refused(try_dump(pid), f"^heapsnap: process {pid}: ", *words)
     check_refused(heapsnap("set", pid, "--sample", "64K"), f"^heapsnap: process {pid}: ", *words)
     result = heapsnap("status", pid)
-    check(all(re.search(word, result.stderr) for word in ["unreadable", *words]), str(result))
+    check(all(re.search(word, result.stdout) for word in ["unreadable", *words]), str(result))
     check_equal(attach_state(pid), "unreadable", "state")
 
 
@@ -220,9 +220,9 @@ def later_refused():
     check_all_but_detach(target.pid, r"attached by heapsnap \d+\.\d+\.\d+ .ABI \d+.", "this heapsnap .* is too old to read that", "use heapsnap .*, or detach it")
     for command in ("attach", "check"):  # neither advises a dump that this heapsnap would refuse
         result = heapsnap(command, target.pid)
-        check(result.status == 1 and re.search(f"process {target.pid} is already attached: it was attached by heapsnap .*use heapsnap .*, or detach it", result.stderr),
+        check(result.status == 1 and re.search(f"process {target.pid} is already attached: it was attached by heapsnap .*use heapsnap .*, or detach it", result.stdout + result.stderr),
               str(result))
-        check("heapsnap dump" not in result.stderr, str(result))
+        check("heapsnap dump" not in result.stdout + result.stderr, str(result))
     attached.check_after()
     check_equal(region_digest(target.pid), region, "the region")
     check_equal(target.ask("allocate"), "allocated", "answer while attached")

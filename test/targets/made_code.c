@@ -2,6 +2,8 @@
 // Makes code of its own that calls malloc, as a JIT does, with frame pointers and without unwind information, and names
 // it in /tmp/perf-PID.map (the folder can be given). Prints "ready", then on each line of input allocates a block and
 // answers "done".
+//
+// With FAR_CODE its own code is in two segments with a hole between them, as node's is.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +30,10 @@ static void make(uint8_t *code, uint32_t size, uintptr_t callee)
 	memcpy(code, &callee, 8);
 	memcpy(code + 8, end, sizeof(end));
 }
+
+#ifdef FAR_CODE
+__attribute__((section(".far"), used)) static void far_code(void) {}
+#endif
 
 int main(int argc, char **argv)
 {

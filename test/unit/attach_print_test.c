@@ -17,14 +17,12 @@ static void test_unfollowed(void)
 		{ false, false, true },
 		{ false, true, false },
 	};
-	const struct options options = { .quiet = false };
-
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		const struct hs_attach_result result = { .loader_followed = cases[i].is_followed,
 							 .is_static = cases[i].is_static };
 
 		capture_begin();
-		print_unfollowed(&options, &result);
+		warn_of_libraries(&result);
 		capture_end();
 		CHECK_EQUAL(strstr(captured_errors(), "libraries loaded from now on") != NULL, cases[i].is_said);
 		capture_begin();
@@ -36,13 +34,11 @@ static void test_unfollowed(void)
 
 static void test_unseen_threads(void)
 {
-	const struct options options = { .quiet = false };
-
 	for (size_t unseen = 0; unseen < 3; unseen++) {
 		const struct hs_attach_result result = { .threads = 5, .unseen_threads = unseen };
 
 		capture_begin();
-		print_unseen_threads(&options, &result);
+		warn_of_threads(&result);
 		capture_end();
 		CHECK_EQUAL(strstr(captured_errors(), "2 of 5 threads have no thread pointer") != NULL, unseen == 2);
 		CHECK_EQUAL(*captured_errors() != 0, unseen != 0);
@@ -51,6 +47,7 @@ static void test_unseen_threads(void)
 
 int main(void)
 {
+	console_init(&(struct options){ .quiet = false });
 	test_unseen_threads();
 	test_unfollowed();
 	return CHECK_RESULT();

@@ -25,17 +25,45 @@ static void say_all(const struct options *options)
 static void test_quiet(void)
 {
 	static const char *const expected[] = {
-		"a result of 1\nheapsnap: warning: beware of 2\nheapsnap: wrong: 4\n",
+		"heapsnap: warning: beware of 2\nheapsnap: wrong: 4\n",
 		"heapsnap: wrong: 4\n",
-		"a result of 1\nheapsnap: warning: beware of 2\nheapsnap: a detail of 3\nheapsnap: wrong: 4\n",
+		"heapsnap: warning: beware of 2\nheapsnap: a detail of 3\nheapsnap: wrong: 4\n",
 		"heapsnap: wrong: 4\n",
 	};
 
 	for (unsigned i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		say_all(&ways[i]);
 		CHECK_STRING(captured_errors(), expected[i]);
-		CHECK_STRING(captured_output(), ""); // that is for the profile
+		CHECK_STRING(captured_output(), ways[i].quiet ? "" : "a result of 1\n");
 	}
+}
+
+// Where standard output is the profile's, results stand beside it.
+static void test_streams(void)
+{
+	const struct options streams = { .output = "-" }, file = { .output = "out" };
+	int saved;
+
+	say_all(&streams);
+	CHECK_STRING(captured_output(), "");
+	CHECK_STRING(captured_errors(), "a result of 1\nheapsnap: warning: beware of 2\nheapsnap: wrong: 4\n");
+	say_all(&file);
+	CHECK_STRING(captured_output(), "a result of 1\n");
+
+	// both in one file: in the order in which they were said
+	fflush(NULL);
+	saved = dup(STDERR_FILENO);
+	capture_begin();
+	CHECK(dup2(STDOUT_FILENO, STDERR_FILENO) == STDERR_FILENO);
+	console_init(&file);
+	console_print(&file, "first\n");
+	console_complain("second\n");
+	console_print(&file, "third\n");
+	CHECK(console_is_written());
+	capture_end();
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+	CHECK_STRING(captured_output(), "first\nheapsnap: second\nthird\n");
 }
 
 // Names from the target may stand in every message: they do not make lines, nor move the cursor.
@@ -50,11 +78,48 @@ static void test_printable(void)
 	hs_warn("e%sf", "\x9b");
 	console_print(&options, "no end");
 	capture_end();
-	CHECK(!strchr(captured_errors(), '\033') && !strchr(captured_errors(), '\r') &&
-	      !strchr(captured_errors(), '\x9b'));
-	CHECK_EQUAL(strncmp(captured_errors(), "a", 1), 0);
-	CHECK(strstr(captured_errors(), "b\nheapsnap: c") && strstr(captured_errors(), "d\nheapsnap: warning: e") &&
-	      strstr(captured_errors(), "f\nno end\n"));
+	for (int i = 0; i < 2; i++)
+		CHECK(!strpbrk(i ? captured_errors() : captured_output(), "\033\r\x9b"));
+	CHECK(captured_output()[0] == 'a' && strstr(captured_output(), "b\nno end\n"));
+	CHECK(strncmp(captured_errors(), "heapsnap: c", 11) == 0 &&
+	      strstr(captured_errors(), "d\nheapsnap: warning: e") && strstr(captured_errors(), "f\n"));
+}
+
+// With --json the object is the only result, and has the warnings; where a command fails, they are told as ever.
+static void test_json(void)
+{
+	const struct options options = { .json = true };
+	struct json json;
+
+	capture_begin();
+	console_init(&options);
+	console_print(&options, "a result of %d\n", 1);
+	hs_warn("beware of %s", "\"\033");
+	hs_warn("and of %d", 3);
+	json_begin(&json, stdout);
+	json_number(&json, "one", 1);
+	CHECK(console_end_json(&json));
+	capture_end();
+	CHECK_STRING(captured_errors(), "");
+	CHECK_STRING(captured_output(), "{\"one\":1,\"warnings\":[\"beware of \\\"\\u001b\",\"and of 3\"]}\n");
+
+	capture_begin();
+	hs_warn("beware");
+	CHECK_EQUAL(console_fail(&options, hs_error_create(HS_ERROR_GONE, "it has ended")), EXIT_REFUSED);
+	json_begin(&json, stdout);
+	CHECK(console_end_json(&json)); // each is told once
+	capture_end();
+	CHECK_STRING(captured_errors(), "heapsnap: warning: beware\nheapsnap: it has ended\n");
+	CHECK(strstr(captured_output(), "}}\n{\"warnings\":[]}\n"));
+
+	capture_begin();
+	for (int i = 0; i < 102; i++) // what there is no room for is not lost
+		hs_warn("%d", i);
+	json_begin(&json, stdout);
+	CHECK(console_end_json(&json));
+	capture_end();
+	CHECK_STRING(captured_errors(), "heapsnap: warning: 100\nheapsnap: warning: 101\n");
+	CHECK(strstr(captured_output(), ",\"99\"]}"));
 }
 
 // A failure is told in every way, and by the exit status; for programs with a word for its kind.
@@ -146,7 +211,9 @@ int main(void)
 {
 	test_count();
 	test_quiet();
+	test_streams();
 	test_printable();
+	test_json();
 	test_failures();
 	test_numbers();
 	return CHECK_RESULT();

@@ -148,7 +148,7 @@ static void of_listed_tables(void)
 	struct strangers of_all, of_main;
 	struct descriptor_tables tables;
 
-	descriptor_tables_list(held_process(pid), &tables);
+	CHECK(!descriptor_tables_list(held_process(pid), &tables));
 	CHECK_EQUAL(tables.count, TABLES + 1);
 	descriptor_strangers_list(held_process(pid), &of_all);
 	strangers_list(held_process(pid), NULL, 0, &of_main);

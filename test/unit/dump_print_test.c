@@ -15,12 +15,12 @@ static void test_way(void)
 	capture_begin();
 	print_copying(&options, &result);
 	capture_end();
-	CHECK_STRING(captured_errors(), "threads stopped for 12.3 ms: asked for\n");
+	CHECK_STRING(captured_output(), "threads stopped for 12.3 ms: asked for\n");
 	result.profile = (struct heap_profile){ .copies = 2, .log_records = 5 };
 	capture_begin();
 	print_copying(&options, &result);
 	capture_end();
-	CHECK_STRING(captured_errors(),
+	CHECK_STRING(captured_output(),
 		     "no pause; copied concurrently in 2.0 ms, with 5 log records; the log of a first copy got full\n");
 }
 
@@ -36,15 +36,15 @@ static void test_counts(void)
 	capture_begin();
 	CHECK(!print_summary(&to_file, &none));
 	capture_end();
-	CHECK(strstr(captured_errors(), "with 0 log records\nout: 5 B, from 0 stacks; 2.0 ms in all\n"));
+	CHECK(strstr(captured_output(), "with 0 log records\nout: 5 B, from 0 stacks; 2.0 ms in all\n"));
 	capture_begin();
 	CHECK(!print_summary(&to_stream, &one));
 	capture_end();
-	CHECK(strstr(captured_errors(), "with 1 log record\nwrote 0 B, from 1 stack;"));
+	CHECK(strstr(captured_output(), "with 1 log record\nwrote 0 B, from 1 stack;"));
 	capture_begin();
 	CHECK(!print_summary(&to_none, &one));
 	capture_end();
-	CHECK(strstr(captured_errors(), "with 1 log record\n") && !strstr(captured_errors(), "stack"));
+	CHECK(strstr(captured_output(), "with 1 log record\n") && !strstr(captured_output(), "stack"));
 }
 
 int main(void)

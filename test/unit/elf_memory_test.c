@@ -27,11 +27,13 @@ static void test_whole(void)
 	CHECK_EQUAL(module.end, at(4 * ELF_PAGE));
 	CHECK_EQUAL(module.text_low, at(CODE_AT));
 	CHECK_EQUAL(module.text_high, at(2 * ELF_PAGE));
+	CHECK_EQUAL(module.readable_low, at(CODE_AT));
+	CHECK_EQUAL(module.readable_high, at(2 * ELF_PAGE));
 	CHECK_EQUAL(module.eh_frame_hdr, at(FRAMES_AT));
 	CHECK_EQUAL(module.eh_frame_hdr_size, FRAMES_SIZE);
 	CHECK_EQUAL(module.cfi_low, at(0));
 	CHECK_EQUAL(module.cfi_high, at(0xa00)); // as far as the file goes
-	CHECK_EQUAL(module.flags, MODULE_TEXT_READABLE);
+	CHECK_EQUAL(module.flags, 0);
 	CHECK_EQUAL(module.build_id_size, 20);
 	for (unsigned i = 0; i < 20; i++)
 		CHECK_EQUAL(module.build_id[i], 0x17);
@@ -179,7 +181,7 @@ static void test_notes(void)
 		made_note(elf.bytes + NOTE_AT, NT_GNU_BUILD_ID, "GNU", HS_BUILD_ID_MAX + 4, 0x44);
 	CHECK(describe(&module));
 	CHECK_EQUAL(module.build_id_size, HS_BUILD_ID_MAX); // as much as there is room for
-	CHECK_EQUAL(module.flags, MODULE_TEXT_READABLE);
+	CHECK_EQUAL(module.flags, 0);
 
 	// Sizes that lead elsewhere.
 	made_elf_write(&elf, 1);
@@ -239,7 +241,7 @@ static void test_behind_the_file(void)
 	}
 }
 
-// Code counts as readable where it is one piece, all of it from the file, and may be read.
+// Code counts as readable where it is one segment, all of it from the file, and may be read: the longest such one.
 static void test_readable_code(void)
 {
 	struct module_record module;
@@ -247,21 +249,25 @@ static void test_readable_code(void)
 	made_elf_write(&elf, 1);
 	elf.segments[SEGMENT_CODE].p_flags = PF_X;
 	CHECK(describe(&module));
-	CHECK_EQUAL(module.flags, 0);
+	CHECK(module.readable_low == 0 && module.readable_high == 0);
 	CHECK_EQUAL(module.text_low, at(CODE_AT));
 
 	made_elf_write(&elf, 1);
 	elf.segments[SEGMENT_CODE].p_memsz++;
 	CHECK(describe(&module));
-	CHECK_EQUAL(module.flags, 0);
+	CHECK(module.readable_low == 0 && module.readable_high == 0);
 
+	// Between two may be a hole.
 	made_elf_write(&elf, 1);
 	elf.segments[SEGMENT_VARIABLES].p_flags |= PF_X;
 	elf.segments[SEGMENT_VARIABLES].p_filesz = elf.segments[SEGMENT_VARIABLES].p_memsz;
 	CHECK(describe(&module));
-	CHECK_EQUAL(module.flags, 0); // between the two may be a hole
 	CHECK_EQUAL(module.text_low, at(CODE_AT));
 	CHECK_EQUAL(module.text_high, at(4 * ELF_PAGE));
+	CHECK(module.readable_low == at(2 * ELF_PAGE) && module.readable_high == at(4 * ELF_PAGE));
+	elf.segments[SEGMENT_VARIABLES].p_flags = PF_X;
+	CHECK(describe(&module));
+	CHECK(module.readable_low == at(CODE_AT) && module.readable_high == at(2 * ELF_PAGE));
 }
 
 int main(void)

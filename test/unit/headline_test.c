@@ -15,11 +15,11 @@ static void check_headline(const struct heap_profile *profile, const char *expec
 	capture_begin();
 	headline_print(&plain, profile);
 	capture_end();
-	CHECK_STRING(captured_errors(), expected);
+	CHECK_STRING(captured_output(), expected);
 	capture_begin();
 	headline_print(&quiet, profile);
 	capture_end();
-	CHECK_STRING(captured_errors(), "");
+	CHECK_STRING(captured_output(), "");
 }
 
 // A small number of recorded bytes is not read as "no problem".
@@ -88,7 +88,7 @@ static void check_truth(const struct options *options, const struct heap_profile
 	capture_begin();
 	truth_print(options, profile);
 	capture_end();
-	CHECK_STRING(captured_errors(), expected);
+	CHECK_STRING(captured_output(), expected);
 }
 
 // What is missing from the profile is the first thing that is read of it. What is nothing is not shown.

@@ -152,7 +152,8 @@ static void test_comes(void)
 	CHECK_EQUAL(module->load_bias, images[1].bias);
 	CHECK_EQUAL(module->eh_frame_hdr, images[1].bias + FRAMES_AT);
 	CHECK_EQUAL(module->link_map, (uint64_t)&libraries[1]);
-	CHECK_EQUAL(module->flags, MODULE_IN_LINK_MAP | MODULE_AFTER_ATTACH | MODULE_CAN_UNLOAD | MODULE_TEXT_READABLE);
+	CHECK_EQUAL(module->flags, MODULE_IN_LINK_MAP | MODULE_AFTER_ATTACH | MODULE_CAN_UNLOAD);
+	CHECK(module->readable_low == module->text_low && module->readable_high == module->text_high);
 	CHECK_EQUAL(module->build_id[0], 2);
 	CHECK(module->loaded == 2 && module_at(2)->loaded == 3);
 	check_path(module, "/lib/made-1.so");

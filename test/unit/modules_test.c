@@ -69,8 +69,10 @@ static int compare_object(struct dl_phdr_info *info, size_t size, void *context)
 			continue;
 		module = find_bias(&reading->modules, info->dlpi_addr, address);
 		CHECK(module != NULL);
-		if (module && (info->dlpi_phdr[i].p_flags & PF_X))
+		if (module && (info->dlpi_phdr[i].p_flags & PF_X)) {
 			CHECK(address >= module->text_low && address + info->dlpi_phdr[i].p_memsz <= module->text_high);
+			CHECK(address >= module->readable_low && address < module->readable_high);
+		}
 	}
 	CHECK(module && module->link_map != 0);
 	CHECK(module && module->elf.build_id_size == 20);

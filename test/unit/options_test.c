@@ -120,6 +120,10 @@ static void test_options(void)
 	CHECK_STRING(good("dump 1 --output x").output, "x");
 	CHECK_STRING(good("dump -ox 1").output, "x");
 	CHECK_STRING(good("dump 1 -o -").output, "-");
+	CHECK_STRING(good("dump 1 -o /dev/stdout").output, "-");
+	CHECK_STRING(good("dump 1 -o /proc/self/fd/1").output, "-");
+	CHECK_STRING(good("dump 1 -o /dev/fd/10").output, "/dev/fd/10");
+	bad("dump 1 -o /dev/fd/1 --json", "both want standard output");
 	CHECK_STRING(good("dump 1 -o -- -q").output, "--");
 	CHECK(good("status --json").json);
 	options = good("detach -qv 1");

@@ -36,9 +36,8 @@ static void begin(void)
 	module->eh_frame_hdr_size = HDR_SIZE;
 	module->cfi_low = module->start;
 	module->cfi_high = module->start + image.size;
-	module->text_low = code_at(0);
-	module->text_high = module->end;
-	module->flags = MODULE_TEXT_READABLE;
+	module->text_low = module->readable_low = code_at(0);
+	module->text_high = module->readable_high = module->end;
 }
 
 static void end(void)
@@ -193,18 +192,17 @@ static void test_follows_call(void)
 		CHECK(modules_follows_call(code_at(50), true));
 		CHECK(modules_follows_call(code_at(50), false));
 	}
-	module->flags = 0; // its code may not be read, or has holes
-	CHECK(!modules_follows_call(code_at(50), true));
-	module->flags = MODULE_TEXT_READABLE;
-	// The bytes that are read are all in the code.
-	module->text_low = code_at(43);
+	// The bytes that are read are all in the code that can be.
+	module->readable_low = code_at(43);
 	CHECK(modules_follows_call(code_at(50), true));
-	module->text_low = code_at(44);
+	module->readable_low = code_at(44);
 	CHECK(!modules_follows_call(code_at(50), true));
-	module->text_low = code_at(0);
-	module->text_high = code_at(50);
+	module->readable_low = code_at(0);
+	module->readable_high = code_at(50);
 	CHECK(modules_follows_call(code_at(50), true));
-	module->text_high = code_at(49);
+	module->readable_high = code_at(49);
+	CHECK(!modules_follows_call(code_at(50), true));
+	module->readable_low = module->readable_high = 0; // none can
 	CHECK(!modules_follows_call(code_at(50), true));
 	// Outside of all modules.
 	CHECK(!modules_follows_call(0x1000, true));
@@ -231,7 +229,7 @@ static void test_signal_return(void)
 		CHECK_RULE_OF(code_at(LAST), false, UNWIND_SIGNAL, 2);
 		CHECK_RULE_OF(code_at(LAST) + 1, false, UNWIND_FRAME_POINTER, 2);
 		CHECK_RULE_OF(code_at(LAST) + ARCH_SIGRETURN_SIZE, false, UNWIND_FRAME_POINTER, 2);
-		module->flags = 0;
+		module->readable_low = module->readable_high = 0;
 		CHECK_RULE_OF(code_at(100), false, UNWIND_FRAME_POINTER, 2);
 		end();
 	}

@@ -12,6 +12,9 @@ static const char maps_text[] =
 	"555555555000-555555558000 r-xp 00001000 08:01 11 /bin/program\n"
 	"7ffff7c00000-7ffff7c28000 r-xp 00028000 08:01 12 /lib/libc.so.6\n"
 	"7ffff7d00000-7ffff7d01000 rwxp 00000000 00:00 0 \n"
+	"7ffff7d02000-7ffff7d04000 r-xp 00002000 08:01 11 /bin/program\n"
+	"7ffff7d04000-7ffff7d05000 r-xp 00008000 08:01 11 /bin/program\n"
+	"7ffff7d05000-7ffff7d06000 r-xp 00002000 08:01 99 /bin/program\n"
 	"7ffff7d10000-7ffff7d20000 rw-s 00000000 00:05 10 /dev/zero (deleted)\n"
 	"7ffff7fc1000-7ffff7fc3000 r-xp 00000000 00:00 0 [vdso]\n"
 	"ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0 [vsyscall]\n";
@@ -100,8 +103,8 @@ static void test_modules_and_mappings(void)
 	CHECK(profile->modules[2].unloaded && !profile->modules[1].unloaded);
 	CHECK_EQUAL(profile->modules[0].build_id_size, 3);
 	// The main binary first; our own code and [vsyscall] not at all.
-	CHECK_EQUAL(profile->mapping_count, 5);
-	if (profile->mapping_count == 5) {
+	CHECK_EQUAL(profile->mapping_count, 8);
+	if (profile->mapping_count == 8) {
 		CHECK_STRING(profile->mappings[0].file, "/bin/program");
 		CHECK_STRING(profile->mappings[0].build_id, "01abf0");
 		CHECK_EQUAL(profile->mappings[0].start, 0x555555555000);
@@ -111,7 +114,8 @@ static void test_modules_and_mappings(void)
 		CHECK_STRING(profile->mappings[2].file, "/lib/libc.so.6");
 		CHECK_STRING(profile->mappings[2].build_id, "");
 		CHECK_STRING(profile->mappings[3].file, "//anon");
-		CHECK_STRING(profile->mappings[4].file, "[vdso]");
+		CHECK_STRING(profile->mappings[4].file, "/bin/program");
+		CHECK_STRING(profile->mappings[7].file, "[vdso]");
 	}
 	end(&built);
 }
@@ -165,6 +169,31 @@ static void test_samples(void)
 	CHECK_EQUAL(profile->total.live_objects, 3);
 	CHECK_EQUAL(profile->total.alloc_bytes, 225);
 	CHECK_EQUAL(built.view.damaged, 0);
+	end(&built);
+}
+
+// Code of a module that the process has mapped once more is the module's; what the module has not mapped itself, and
+// another file of that name, are not.
+static void test_copies(void)
+{
+	struct built built;
+	const struct profile_sample *sample;
+	uint32_t copy, beyond, other;
+
+	begin(&built);
+	copy = made_node(&built.region, 0, made_frame(0x7ffff7d02011, 0), 0);
+	beyond = made_node(&built.region, 1, made_frame(0x7ffff7d04011, 0), copy);
+	other = made_node(&built.region, 2, made_frame(0x7ffff7d05011, 0), beyond);
+	made_block(&built.region, 0x5000, 100, other);
+	build(&built);
+	sample = &built.profile.samples[0];
+	CHECK_EQUAL(location(&built, sample, 0)->address, 0x7ffff7d05010);
+	CHECK_EQUAL(location(&built, sample, 0)->module, UINT32_MAX);
+	CHECK_EQUAL(location(&built, sample, 1)->address, 0x7ffff7d04010);
+	CHECK_EQUAL(location(&built, sample, 1)->module, UINT32_MAX);
+	CHECK_EQUAL(location(&built, sample, 2)->address, 0x555555556010);
+	CHECK_EQUAL(location(&built, sample, 2)->module, 0);
+	CHECK_EQUAL(location(&built, sample, 2)->mapping, 0);
 	end(&built);
 }
 
@@ -383,6 +412,7 @@ int main(void)
 	test_estimates();
 	test_modules_and_mappings();
 	test_samples();
+	test_copies();
 	test_depth();
 	test_hostile_stacks();
 	test_hostile_modules();

@@ -71,7 +71,8 @@ static void test_fill(void)
 		  .load_bias = 0x7ffff7c00000,
 		  .link_map = 0x7ffff7fbb000,
 		  .elf = { .build_id = { 0xde, 0xad }, .build_id_size = 2 },
-		  .text_readable = true,
+		  .readable_low = 0x7ffff7c01000,
+		  .readable_high = 0x7ffff7c05000,
 		  .search = { .low = 0x7ffff7d00000, .high = 0x7ffff7d10000, .pairs = pairs, .count = PAIRS } },
 	};
 	const struct target_info target = { .pid = 4321 };
@@ -131,7 +132,8 @@ static void test_fill(void)
 	record = table_module(&view, 1);
 	CHECK_EQUAL(record->flags, MODULE_VDSO);
 	record = table_module(&view, 2);
-	CHECK_EQUAL(record->flags, MODULE_IN_LINK_MAP | MODULE_CAN_UNLOAD | MODULE_TEXT_READABLE);
+	CHECK_EQUAL(record->flags, MODULE_IN_LINK_MAP | MODULE_CAN_UNLOAD);
+	CHECK(record->readable_low == 0x7ffff7c01000 && record->readable_high == 0x7ffff7c05000);
 	CHECK_EQUAL(record->search_page, header->first_page + 1);
 	CHECK_EQUAL(record->search_count, PAIRS);
 	CHECK_EQUAL(record->cfi_low, 0x7ffff7d00000);
@@ -158,6 +160,7 @@ static void test_fill(void)
 	record = table_module(&view, 2);
 	CHECK_EQUAL(record->flags, MODULE_CAN_UNLOAD);
 	CHECK_EQUAL(record->cfi_high, 0);
+	CHECK_EQUAL(record->readable_high, 0);
 	modules[2].link_map = 0x7ffff7fbb000;
 
 	// It would take more than a quarter of what is there.

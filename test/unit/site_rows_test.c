@@ -20,7 +20,7 @@ static void test_rows(struct profile_view *view, bool is_estimate, size_t limit,
 	capture_begin();
 	CHECK(!site_rows_print(&options, &view->named, &view->sites, limit));
 	capture_end();
-	CHECK_STRING(captured_errors(), expected);
+	CHECK_STRING(captured_output(), expected);
 	view->named.profile = &made_profile;
 }
 

@@ -154,6 +154,81 @@ static void test_places(const struct frame_rules *rules)
 	named_profile_deinit(&named);
 }
 
+// A stack by its functions, innermost first; "" = code that was made at run time.
+enum { CALLED_FRAMES = 8 };
+static const struct {
+	const char *module, *site, *via;
+	bool is_own;
+	const char *frames[CALLED_FRAMES];
+} called[] = {
+	// what a script has called, not what that does
+	{ "/usr/bin/node",
+	  "node::Buffer::New",
+	  "v8::BackingStore::Allocate",
+	  false,
+	  { "malloc", "v8::BackingStore::Allocate", "node::Buffer::New", "Builtins_CallApiCallback", "", "", "main" } },
+	{ "/usr/bin/node", "node::Buffer::New", "", false, { "node::Buffer::New", "", "v8::Invoke", "main" } },
+	{ "/usr/bin/python3.11",
+	  "scanner_call",
+	  "PyObject_Malloc, list, scan_once",
+	  false,
+	  { "PyObject_Malloc", "list_resize", "scan_once", "scanner_call", "_PyObject_Call", "_PyEval_EvalFrameDefault",
+	    "run_mod" } },
+	// the first interpreter counts, and where nothing is called by it, it is the site itself
+	{ "/usr/bin/python3.11",
+	  "_PyEval_EvalFrameDefault",
+	  "list",
+	  false,
+	  { "list_resize", "_PyEval_EvalFrameDefault", "scanner_call", "_PyEval_EvalFrameDefault" } },
+	// own code comes first, on either side
+	{ "/opt/app", "app::run", "list, interpreter", true, { "PyList_New", "_PyEval_EvalFrameDefault", "app::run" } },
+	{ "/opt/app", "app::put", "", true, { "app::put", "", "app::run" } },
+	// without an interpreter: the innermost
+	{ "/usr/lib/libxml2.so.2", "xmlNewNode", "", false, { "malloc", "xmlNewNode", "xmlParse" } },
+};
+
+static void test_called(const struct frame_rules *rules)
+{
+	for (size_t i = 0; i < sizeof(called) / sizeof(*called); i++) {
+		struct profile_function functions[CALLED_FRAMES];
+		struct profile_line lines[CALLED_FRAMES];
+		struct profile_location locations[CALLED_FRAMES];
+		struct profile_module module = { .path = (char *)called[i].module };
+		uint32_t frames[CALLED_FRAMES], count = 0;
+		struct profile_sample sample = { .values = { 1, 1, 1, 1, 1, 0, 0 } };
+		struct heap_profile profile = { .functions = functions,
+						.lines = lines,
+						.modules = &module,
+						.module_count = 1,
+						.locations = locations,
+						.frames = frames,
+						.samples = &sample,
+						.sample_count = 1 };
+		struct profile_view view;
+
+		for (; count < CALLED_FRAMES && called[i].frames[count]; count++) {
+			const char *name = called[i].frames[count];
+
+			functions[count] =
+				(struct profile_function){ .name = (char *)name, .system_name = "", .file = "" };
+			lines[count] = (struct profile_line){ count, 0 };
+			locations[count] = (struct profile_location){ .first_line = count,
+								      .line_count = *name != 0,
+								      .module = *name ? 0 : UINT32_MAX,
+								      .mapping = UINT32_MAX };
+			frames[count] = count;
+		}
+		profile.function_count = profile.line_count = profile.location_count = profile.frame_count = count;
+		sample.frame_count = count;
+		CHECK(!profile_view_make(&profile, rules, &view));
+		CHECK_EQUAL(view.sites.count, 1);
+		CHECK_STRING(place_of(&view.named, view.sites.items[0].path[0])->name, called[i].site);
+		CHECK_STRING(view.sites.items[0].via, called[i].via);
+		CHECK_EQUAL(view.sites.items[0].is_own, called[i].is_own);
+		profile_view_deinit(&view);
+	}
+}
+
 int main(void)
 {
 	struct frame_rules *rules = NULL;
@@ -163,6 +238,7 @@ int main(void)
 	test_options(rules);
 	test_path(rules);
 	test_places(rules);
+	test_called(rules);
 	test_rules(rules);
 	frame_rules_destroy(rules);
 	return CHECK_RESULT();

@@ -41,13 +41,13 @@ static void test_lost(void)
 	capture_begin();
 	print_process(&options, &process);
 	capture_end();
-	CHECK(!strstr(captured_errors(), "lost"));
+	CHECK(!strstr(captured_output(), "lost"));
 	process.lost_no_thread_pointer = 7;
 	capture_begin();
 	print_process(&options, &process);
 	CHECK(print_json(&process, 1, NULL));
 	capture_end();
-	CHECK(strstr(captured_errors(), "warning: 7 allocations lost: by threads without a thread pointer"));
+	CHECK(strstr(captured_output(), "warning: 7 allocations lost: by threads without a thread pointer"));
 	CHECK(strstr(captured_output(), "\"lost_no_thread_pointer\":7"));
 }
 

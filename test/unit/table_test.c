@@ -112,7 +112,7 @@ static void test_rows(void)
 	CHECK(!table_row(&table, (const char *[]){ "1 B", "±5 %", "12" }, 0, &text));
 	CHECK(!table_row(&table, (const char *[]){ "12345678.9", "", "1" }, 4, &text));
 	capture_end();
-	CHECK_STRING(captured_errors(),
+	CHECK_STRING(captured_output(),
 		     "    live         blocks  function\n"
 		     "     1 B ±5 %      12  ? shop::Cache::put(int)  /src/shop/leak.cpp:18\n"
 		     "12345678.9            1      ? shop::Cache::put(int)  /src/shop/leak.cpp:18\n");

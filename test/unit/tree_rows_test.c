@@ -82,7 +82,7 @@ static void test_cases(void)
 		capture_begin();
 		CHECK(!tree_rows_print(&cases[i].options, &hand.profile, &tree));
 		capture_end();
-		CHECK_STRING(captured_errors(), cases[i].expected);
+		CHECK_STRING(captured_output(), cases[i].expected);
 		call_tree_deinit(&tree);
 	}
 	hand_free(&hand);
@@ -100,7 +100,7 @@ static void test_empty(void)
 	capture_begin();
 	CHECK(!tree_rows_print(&options, &hand.profile, &tree));
 	capture_end();
-	CHECK_STRING(captured_errors(), "");
+	CHECK_STRING(captured_output(), "");
 	call_tree_deinit(&tree);
 	hand_free(&hand);
 }

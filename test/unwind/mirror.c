@@ -115,9 +115,9 @@ struct hs_error *mirror_open(const struct target_info *target, const struct proc
 					     &ret->modules[ret->module_count]);
 		// Code is only looked at where unwind information is missing.
 		if (modules->libc != LIBC_musl)
-			record->flags &= ~(uint32_t)MODULE_TEXT_READABLE;
-		else if (!error && record->flags & MODULE_TEXT_READABLE)
-			error = mirror_range(memory, maps, record->text_low, record->text_high,
+			record->readable_low = record->readable_high = 0;
+		else if (!error && record->readable_high > 0)
+			error = mirror_range(memory, maps, record->readable_low, record->readable_high,
 					     &ret->texts[ret->module_count]);
 	}
 	return error;
