@@ -9,22 +9,22 @@ static void print_state(const struct options *options, const struct hs_status *p
 	case HS_STATE_LEFTOVERS:
 	case HS_STATE_ATTACH_UNFINISHED:
 	case HS_STATE_DETACH_UNFINISHED:
-		console_print(
+		console_explain(
 			options,
 			"process %d runs on with inactive leftovers of an unfinished attach or detach; to remove them: heapsnap detach %d\n",
 			process->pid, process->pid);
 		break;
 	case HS_STATE_IDLE_HOOKS:
-		console_print(
+		console_explain(
 			options,
 			"process %d is not attached; it has idle hooks, inherited from an attached parent; to remove them: heapsnap detach %d\n",
 			process->pid, process->pid);
 		break;
 	case HS_STATE_ATTACHED:
-		console_print(options, "process %d is still attached\n", process->pid);
+		console_explain(options, "process %d is still attached\n", process->pid);
 		break;
 	case HS_STATE_UNREADABLE:
-		console_print(options, "the state of process %d cannot be read: %s\n", process->pid, process->reason);
+		console_explain(options, "the state of process %d cannot be read: %s\n", process->pid, process->reason);
 		break;
 	}
 }
@@ -40,9 +40,9 @@ enum exit_status fail_and_look(const struct options *options, const struct proce
 		return status;
 	error = hs_aftermath_look(process, &found, &is_free);
 	if (error)
-		console_print(options, "cannot tell the state of process %d: %s\n", process->pid, error->message);
+		console_explain(options, "cannot tell the state of process %d: %s\n", process->pid, error->message);
 	else if (is_free)
-		console_print(options, "nothing of heapsnap is left in process %d\n", process->pid);
+		console_explain(options, "nothing of heapsnap is left in process %d\n", process->pid);
 	else
 		print_state(options, &found);
 	hs_error_destroy(error);

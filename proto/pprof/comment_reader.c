@@ -133,18 +133,27 @@ static char *printable_part(const char *text, size_t size)
 	return part ? hs_printable(part) : NULL;
 }
 
-// "name: value (text)". What is anything else is no line of the ledger.
-static struct hs_error *read_ledger_line(const char *text, struct heap_profile *profile)
+// "name: value (text)", and where facts are written as such, "name (text)". What is anything else is no line of the
+// ledger.
+static struct hs_error *read_ledger_line(const char *text, bool has_facts, struct heap_profile *profile)
 {
 	bool is_loss = strncmp(text, LOSS, sizeof(LOSS) - 1) == 0;
-	struct ledger_line line = { .is_loss = is_loss };
-	const char *name = text + (is_loss ? sizeof(LOSS) - 1 : 0), *name_end = strstr(name, ": "), *at;
+	struct ledger_line line = { .is_loss = is_loss, .value = 1 };
+	const char *name = text + (is_loss ? sizeof(LOSS) - 1 : 0), *name_end = name + strcspn(name, ": "),
+		   *at = name_end;
 	size_t length;
 
-	if (!name_end || name_end == name)
+	if (name_end == name)
 		return NULL;
-	at = name_end + 2;
-	if (!read_number(&at, &line.value) || strncmp(at, " (", 2) != 0)
+	line.is_fact = has_facts && *at == ' ';
+	if (!line.is_fact) {
+		if (strncmp(at, ": ", 2) != 0)
+			return NULL;
+		at += 2;
+		if (!read_number(&at, &line.value))
+			return NULL;
+	}
+	if (strncmp(at, " (", 2) != 0)
 		return NULL;
 	at += 2;
 	length = strlen(at);
@@ -217,7 +226,8 @@ static struct hs_error *read_packed(struct comment_reader *reader, const char *t
 	if (!copy)
 		return &hs_error_no_memory;
 	while (!error && (part = next_part(&rest)))
-		error = is_ledger ? read_ledger_line(part, profile) : read_known(reader, part, profile, &is_known);
+		error = is_ledger ? read_ledger_line(part, true, profile)
+				  : read_known(reader, part, profile, &is_known);
 	return error;
 }
 
@@ -249,5 +259,5 @@ struct hs_error *comment_read(struct comment_reader *reader, const char *text, s
 	if (process || ledger)
 		return read_packed(reader, process ? process : ledger, ledger, profile);
 	error = read_known(reader, text, profile, &is_known);
-	return error || is_known ? error : read_ledger_line(text, profile);
+	return error || is_known ? error : read_ledger_line(text, false, profile);
 }

@@ -25,9 +25,9 @@ size_t comment_lines_max(const char *text, size_t size);
 // Into the profile: program, pid, the stop (whose reason is kept when it is a known one), intervals, is_difference,
 // is_estimate, of the totals live_records and variances (squares of the errors, which were rounded up and are never
 // below those of one interval), and lines of the ledger. Of these is_loss says no more than that something was lost,
-// and is_fact is not in a file. Texts are fit to be shown (base/printable.h), at most four times as long as the
-// comment. Other comments are left. Comments of the first heapsnap, with each of these alone in one, are read as well.
-// HS_ERROR_NO_MEMORY.
+// and is_fact is not in a file of the first heapsnap. Texts are fit to be shown (base/printable.h), at most four times
+// as long as the comment. Other comments are left. Those of the first heapsnap, with each of these alone in one, are
+// read as well. HS_ERROR_NO_MEMORY.
 struct hs_error *comment_read(struct comment_reader *reader, const char *text,
 			      struct heap_profile *profile) HS_MUST_CHECK;
 

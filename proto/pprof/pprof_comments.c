@@ -170,7 +170,9 @@ static struct hs_error *add_ledger(struct comments *comments)
 		put_separator(&packed);
 		fputs(line->is_loss ? "LOSS: " : "", packed.file);
 		put_text(&packed, line->name);
-		fprintf(packed.file, ": %" PRIu64 " (", line->value);
+		if (!line->is_fact)
+			fprintf(packed.file, ": %" PRIu64, line->value);
+		fputs(" (", packed.file);
 		put_text(&packed, line->text);
 		fputc(')', packed.file);
 	}

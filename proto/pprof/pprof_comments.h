@@ -10,7 +10,7 @@
 //   #process: program: app | pid: 42 | time: 2026-11-14T22:13:20Z | stopped_ns: 0 (...) | sampling_interval: ...
 //   #ledger: allocations: 18 (blocks allocated) | LOSS: stack_cut_rules: 3 (stacks cut short: ...)
 //
-// A bar in a part is written twice. Lines of the ledger that are 0 are not there.
+// A bar in a part is written twice. Lines of the ledger that are 0 are not there; a fact has no number: "name (text)".
 #ifndef HEAPSNAP_PROTO_PPROF_PPROF_COMMENTS_H
 #define HEAPSNAP_PROTO_PPROF_PPROF_COMMENTS_H
 

@@ -21,10 +21,10 @@
 //
 // Of ours. All that the file has: values, labels, mappings, locations, functions, lines, time, duration, and what the
 // comments say (comment_reader.h). What is lost: the order of locations and functions, those that no stack uses, the
-// allocator's innermost frames; is_allocator (false), whether a line of the ledger is a fact, what a dump knows of
-// modules beyond their mappings; bytes of names that are not printable are escapes. The standard errors have been
-// rounded up, and where they would be below one interval they are that: then the variance is at most the interval's
-// square, and what assumed errors say (below) where that is less.
+// allocator's innermost frames; is_allocator (false), what a dump knows of modules beyond their mappings; bytes of
+// names that are not printable are escapes. The standard errors have been rounded up, and where they would be below one
+// interval they are that: then the variance is at most the interval's square, and what assumed errors say (below) where
+// that is less.
 //
 // Of others (is_foreign). Values are estimates when the period is larger than 1 byte; the errors are assumed.
 //

@@ -93,11 +93,11 @@ class Profile:
                 if comment.startswith(beginning) for part in comment[len(beginning):].split(" | ")]
 
     def comment(self, name):
-        """The value of a part "name: value (text)" of a comment, with or without "LOSS: " before it; None when there is none."""
+        """The value of a part "name: value (text)" of a comment, with or without "LOSS: " before it; of a fact, "name (text)", "1". None: there is none."""
         for comment in self.parts():
-            match = re.match(r"(?:LOSS: )?" + re.escape(name) + r": (.*?)(?: \(.*\))?$", comment)
+            match = re.match(r"(?:LOSS: )?" + re.escape(name) + r"(?:: (.*?)(?: \(.*\))?| \(.*\))$", comment)
             if match:
-                return match.group(1)
+                return match[1] or "1"
         return None
 
 

@@ -17,12 +17,12 @@ def build_id(path):
 
 
 def ledger_shown(*arguments):
-    """The lines below "ledger:", and the one of truth before it; of a fact without the number 1 that a file gives it."""
+    """The lines below "ledger:", and the one of truth before it."""
     result = heapsnap(*arguments, "--ledger")
     check_equal(result.status, 0, str(result))
     lines = (result.stdout + result.stderr).splitlines()
     at = lines.index("ledger:")
-    return [re.sub(r"^  (LOSS|    ) +1? ", r"\1 ", line) for line in lines[at - 1:] if re.match(r"ledger:|  (LOSS|    ) +[0-9]* |Nothing|Incomplete", line)]
+    return [line for line in lines[at - 1:] if re.match(r"ledger:|  (LOSS|    ) +[0-9]* |Nothing|Incomplete", line)]
 
 
 def check_comments(path, pid):

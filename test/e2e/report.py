@@ -314,7 +314,8 @@ def files():
                 sorted([(PUSH[0], (30, 40 * MIB, 15, 15 * MIB)), (LOG[0], (1000, 100 * MIB, -15, -3 * MIB // 2)), ("main", (1, 100, 1, 100))]),
                 "the stacks of the file")
     for index in profiles.SAMPLE_INDEXES:
-        ours, theirs = (dict(flat_values(index, *words)) for words in ((path,), ("-base", old, new)))
+        with pprof_reader.whole(path) as all_frames:
+            ours, theirs = (dict(flat_values(index, *words)) for words in ((all_frames,), ("-base", old, new)))
         check_equal(ours, theirs, f"{index}: what pprof sees of the file, and of the two")
     check_equal(output("report", path), DIFFERENCE, "the difference as a profile")
     for arguments in (("--by", "function"), ("--tree",), ("--bottom-up", "--by", "line"), ("--cumulative", "--sort", "alloc-blocks")):

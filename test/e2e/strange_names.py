@@ -46,8 +46,7 @@ def run(*arguments, status=0):
     shown = check_shown(errors, what)
     check_equal(process.returncode, status, f"{what}: {shown}")
     if "--json" not in arguments:
-        check_equal(output, b"", f"{what}: standard output")
-        return shown, None
+        return check_shown(output, what) + shown, None
     check_shown(output, what)
     return shown, json.loads(output.decode("utf-8", "strict"))
 

@@ -106,10 +106,10 @@ static void test_ledger(void)
 {
 	check_ledger(TYPE TEXTS
 		     "6'heapsnap: 1' 6'LOSS: cut: 7 (stacks: cut (at 5|))' 6'seen: 0 (\033)' 6'no: 5' 6'no: (5)' "
-		     "6'no: 5 (' 6': 5 (no)' 6'no: 18446744073709551616 (x)' 6'no: 5 (x) ' "
-		     "13[7 8 9 10 11 12 13 14 15]");
+		     "6'no: 5 (' 6': 5 (no)' 6'no: 18446744073709551616 (x)' 6'no: 5 (x) ' 6'no (x)' "
+		     "13[7 8 9 10 11 12 13 14 15 16]");
 	check_ledger(TYPE TEXTS "6'heapsnap: 1' 6'#ledger: LOSS: cut: 7 (stacks: cut (at 5||)) | no: 5 |  | no: 5 (|no "
-				"| seen: 0 (\033) | no: 5 (x)  | no: 5 (x)|' 13[7 8]");
+				"| seen: 0 (\033) | no: 5 (x)  | no: 5 (x)| | no  (x) | no(x)' 13[7 8]");
 }
 
 // Strings 0 to 17 of a profile of ours, of estimates with an interval of 100 bytes.
@@ -197,6 +197,7 @@ static char seen[] = "allocations", seen_text[] = "blocks: (all | these) |", los
 	    lost_text[] = "stacks cut";
 static struct ledger_line ledger[] = { { seen, seen_text, 18, false, false },
 				       { lost, lost_text, 2, true, false },
+				       { lost, lost_text, 1, true, true },
 				       { lost, lost_text, 0, true, false } };
 enum { LEDGER_READ = COUNT(ledger) - 1 }; // a line that is 0 is not written
 
@@ -302,6 +303,7 @@ static void check_header(const struct heap_profile *read, const struct heap_prof
 		CHECK_STRING(read->ledger[i].text, ledger[i].text);
 		CHECK_EQUAL(read->ledger[i].value, ledger[i].value);
 		CHECK_EQUAL(read->ledger[i].is_loss, ledger[i].is_loss);
+		CHECK_EQUAL(read->ledger[i].is_fact, ledger[i].is_fact);
 	}
 }
 
