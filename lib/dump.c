@@ -79,10 +79,29 @@ static struct hs_error *open_output(const char *path, struct output_file *ret)
 	return output_file_create(path, ret);
 }
 
+// `file` is open if one is wanted.
+static struct hs_error *write_copy(struct heap_copy *copy, const struct hs_dump_options *options,
+				   struct output_file *file, struct hs_dump_result *ret)
+{
+	struct snapshot_timing timing;
+	struct hs_error *error = heap_copy_digest(copy, &ret->profile, &timing);
+
+	if (error) {
+		*ret = (struct hs_dump_result){ 0 };
+		return error;
+	}
+	describe_totals(&timing, ret);
+	if (options->output)
+		error = is_page(options->output) ? write_page(options, file, ret) : write_pprof(options, file, ret);
+	if (error)
+		hs_dump_result_deinit(ret);
+	return error;
+}
+
 struct hs_error *hs_dump(const struct process *process, const struct hs_dump_options *options,
 			 struct hs_dump_result *ret)
 {
-	struct snapshot_timing timing;
+	struct heap_copy *copy = NULL;
 	struct output_file file;
 	uint64_t began = hs_monotonic_ns();
 	// The file first: an output that cannot be written must not cost the target a stop.
@@ -91,18 +110,37 @@ struct hs_error *hs_dump(const struct process *process, const struct hs_dump_opt
 	*ret = (struct hs_dump_result){ 0 };
 	if (error)
 		return error;
-	error = snapshot_take(process, options->stop, &ret->profile, &timing);
-	if (error) {
-		output_file_discard(&file);
-		*ret = (struct hs_dump_result){ 0 };
-		return error;
-	}
-	describe_totals(&timing, ret);
-	if (options->output)
-		error = is_page(options->output) ? write_page(options, &file, ret) : write_pprof(options, &file, ret);
+	error = heap_copy_take(process, options->stop ? HEAP_COPY_STOPPED : HEAP_COPY_RUNNING, &copy);
+	if (!error)
+		error = write_copy(copy, options, &file, ret);
+	heap_copy_destroy(copy);
 	output_file_discard(&file);
-	ret->total_ns = hs_monotonic_ns() - began;
+	ret->total_ns = error ? 0 : hs_monotonic_ns() - began;
+	return error;
+}
+
+struct hs_error *hs_dump_copied(struct heap_copy *copy, const struct hs_dump_options *options,
+				struct hs_dump_result *ret)
+{
+	struct output_file file;
+	uint64_t began = hs_monotonic_ns();
+	struct hs_error *error = open_output(options->output, &file);
+
+	*ret = (struct hs_dump_result){ 0 };
 	if (error)
-		hs_dump_result_deinit(ret);
+		return error;
+	error = write_copy(copy, options, &file, ret);
+	output_file_discard(&file);
+	ret->total_ns = error ? 0 : hs_monotonic_ns() - began;
+	return error;
+}
+
+struct hs_error *hs_dump_check_output(const char *path)
+{
+	struct output_file file;
+	struct hs_error *error = open_output(path, &file);
+
+	if (!error)
+		output_file_discard(&file);
 	return error;
 }
