@@ -210,6 +210,24 @@ static bool take_output(struct options *options, const char *text)
 	return true;
 }
 
+static bool take_at_exit(struct options *options, const char *text)
+{
+	options->at_exit = text;
+	return *text || usage_error(options, "%s", "the output file's name is empty");
+}
+
+static bool take_every(struct options *options, const char *text)
+{
+	return parse_duration(text, &options->every_ns) ||
+	       usage_error(options, "--every expects a time, as 60s or 5m, got '%s'", text);
+}
+
+static bool take_on(struct options *options, const char *text)
+{
+	return parse_signal(text, &options->on_signal) ||
+	       usage_error(options, "--on expects a signal, as SIGUSR2, got '%s'", text);
+}
+
 static bool take_limit(struct options *options, const char *text)
 {
 	uint64_t number;
@@ -259,6 +277,8 @@ static bool *flag_of(struct options *options, enum option_id id)
 		return &options->stop;
 	case OPTION_LEDGER:
 		return &options->ledger;
+	case OPTION_ANYWAY:
+		return &options->anyway;
 	case OPTION_WIDE:
 		return &options->wide;
 	default:
@@ -278,6 +298,9 @@ static const struct {
 	{ OPTION_EXACT, take_exact },
 	{ OPTION_BUDGET, take_budget },
 	{ OPTION_OUTPUT, take_output },
+	{ OPTION_AT_EXIT, take_at_exit },
+	{ OPTION_EVERY, take_every },
+	{ OPTION_ON, take_on },
 	{ OPTION_LIMIT, take_limit },
 	{ OPTION_OWN, take_own },
 	{ OPTION_LIBRARY, take_library },
@@ -348,6 +371,13 @@ static bool check_settings(const struct options *options)
 				   "--stop-recording, --start-recording, --depth)");
 	if (options->output && strcmp(options->output, "-") == 0 && options->json)
 		return usage_error(options, "%s", "-o - and --json both want standard output");
+	if (options->command == COMMAND_RUN && (options->every_ns || options->on_signal) && !options->output)
+		return usage_error(options, "%s", "--every and --on need -o FILE, where the profiles go");
+	if (options->command == COMMAND_RUN && options->output && !options->every_ns && !options->on_signal)
+		return usage_error(options, "%s", "-o needs --every or --on; --at-exit FILE is for the end");
+	if (options->command == COMMAND_RUN && ((options->output && strcmp(options->output, "-") == 0) ||
+						(options->at_exit && strcmp(options->at_exit, "-") == 0)))
+		return usage_error(options, "%s", "standard output is the command's: profiles of run go to files");
 	if (options->output && !*options->output)
 		return usage_error(options, "%s", "the output file's name is empty");
 	return true;
@@ -363,6 +393,10 @@ static bool check_operands(struct options *options, uint32_t given, int count, c
 		return usage_error(options, "%s", "a command is missing");
 	if (!check_given(options, given))
 		return false;
+	if (options->command == COMMAND_RUN) {
+		options->command_words = operands;
+		return count > 0 ? check_settings(options) : usage_error(options, "%s", "the command is missing");
+	}
 	if (count > wanted)
 		return usage_error(options, "too many arguments: %s", operands[wanted]);
 	if (options->command == COMMAND_REPORT || options->command == COMMAND_DIFF) {
@@ -377,9 +411,13 @@ static bool check_operands(struct options *options, uint32_t given, int count, c
 	return check_settings(options);
 }
 
-// What getopt wants, of the table. A colon first: it then tells a missing value from an unknown option.
-static void make_getopt_tables(struct option long_options[OPTIONS_MAX + 1], char short_options[2 * OPTIONS_MAX + 2])
+// What getopt wants, of the table. A colon first: it then tells a missing value from an unknown option. `is_ordered`:
+// options end at the first word that is none, so with a plus before.
+static void make_getopt_tables(bool is_ordered, struct option long_options[OPTIONS_MAX + 1],
+			       char short_options[2 * OPTIONS_MAX + 3])
 {
+	if (is_ordered)
+		*short_options++ = '+';
 	*short_options++ = ':';
 	for (size_t i = 0; i < option_count && i < OPTIONS_MAX; i++) {
 		const struct option_description *option = &option_table[i];
@@ -409,11 +447,11 @@ static bool option_error(const struct options *options, int option, char **argv)
 static bool parse_options(int argc, char **argv, struct options *options, uint32_t *given_ret)
 {
 	struct option long_options[OPTIONS_MAX + 1];
-	char short_options[2 * OPTIONS_MAX + 2];
+	char short_options[2 * OPTIONS_MAX + 3];
 	int option;
 
 	*given_ret = 0;
-	make_getopt_tables(long_options, short_options);
+	make_getopt_tables(options->command == COMMAND_RUN, long_options, short_options);
 	while ((option = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
 		const struct option_description *description = option_describe(option);
 

@@ -160,6 +160,8 @@ static struct hs_error *read_all(const struct process *process, struct target_in
 	if (!has_own_memory(info))
 		return NULL;
 	info->tracer = (uint32_t)proc_status_number(status, "TracerPid:", 10, 0);
+	if (info->tracer == (uint32_t)getpid())
+		info->tracer = 0; // the tool itself: a child that it follows (attach/ptrace/follow.h)
 	if (info->tracer)
 		read_name((pid_t)info->tracer, info->tracer_name);
 	info->locked_bytes = kilobytes(status, "VmLck:");
