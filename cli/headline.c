@@ -42,7 +42,7 @@ static void print_recorded(const struct options *options, const struct heap_prof
 	if (profile->duration_ns > 0)
 		snprintf(since, sizeof(since), ", allocated since attach (%s %s)",
 			 number_duration((uint64_t)profile->duration_ns, duration),
-			 profile->memory.is_known ? "ago" : "before");
+			 profile->memory.is_known && !profile->has_ended ? "ago" : "before");
 	console_print(options, "  recorded live %10s  in %s %s%s\n", number_bytes((uint64_t)total->live_bytes, live),
 		      number_grouped((uint64_t)total->live_objects, count),
 		      total->live_objects == 1 ? "block" : "blocks", since);
@@ -90,7 +90,7 @@ static void print_estimates(const struct options *options, const struct heap_pro
 		      number_error(total->live_bytes, profile_bytes_error(profile, total->live_bytes_variance), error),
 		      number_grouped(total->live_records, records),
 		      total->live_records == 1 ? "recorded block" : "recorded blocks", now);
-	if (profile->memory.is_known && profile->period > 1 && !profile->is_stopped)
+	if (profile->memory.is_known && !profile->has_ended && profile->period > 1 && !profile->is_stopped)
 		console_print(options, "For exact numbers from now on: heapsnap set %" PRId32 " --exact\n",
 			      profile->pid);
 }

@@ -42,6 +42,7 @@ struct heap_copy {
 	uint64_t log_records;
 	uint32_t copies;
 	const char *stopped_because; // as in heap_profile
+	bool has_ended;              // likewise
 };
 
 void heap_copy_destroy(struct heap_copy *copy)
@@ -256,6 +257,7 @@ static struct hs_error *take_standing(const struct process *process, struct heap
 		error = table_copy_take(&access, NULL, &copy->copy);
 	timing->copy_ns = timing->stopped_ns = hs_monotonic_ns() - copy->monotonic_ns;
 	copy->stopped_because = "it was about to end";
+	copy->has_ended = true;
 	region_close(&access);
 	return error;
 }
@@ -317,6 +319,7 @@ struct hs_error *heap_copy_digest(struct heap_copy *copy, struct heap_profile *r
 		ret->stopped_because = copy->stopped_because;
 		ret->log_records = copy->log_records;
 		ret->copies = copy->copies;
+		ret->has_ended = copy->has_ended;
 		error = fault_point("symbolize");
 	}
 	began = hs_monotonic_ns();

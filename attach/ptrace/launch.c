@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/inherited_state.h"
+#include "base/io.h"
 #include "base/proc_maps.h"
 
 #include <errno.h>
@@ -17,8 +18,10 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 
 // The dynamic loader may read large libraries from a slow disk before the moment has come.
 static const uint64_t SLICE = UINT64_C(1000000000);
@@ -34,7 +37,8 @@ struct holding {
 	const struct process *process;
 	struct target_memory memory;
 	struct place places[PLACES];
-	uint64_t r_debug; // address; 0 = the loader does not say where it is
+	uint64_t r_debug;        // address; 0 = the loader does not say where it is
+	bool after_constructors; // at PLACE_ENTRY constructors have run
 };
 
 // In the child. The tool traces it when it is told to go on.
@@ -202,15 +206,43 @@ struct hs_error *launch_plainly(char *const *command, pid_t *pid_ret)
 	return error;
 }
 
-// The address of a symbol of the loader; 0 = it has none.
-static uint64_t find_in_loader(const struct module_list *modules, const char *name)
+// The address of a symbol of the loader, or else of the program; 0 = it has none.
+static uint64_t find_symbol(const struct module_list *modules, bool of_loader, const char *name)
 {
 	struct elf_symbol symbol;
 
-	for (size_t i = 0; i < modules->count; i++)
-		if (modules->items[i].is_loader && elf_view_find_symbol(&modules->items[i].elf, name, &symbol))
-			return modules->items[i].load_bias + symbol.value;
+	for (size_t i = 0; i < modules->count; i++) {
+		const struct module *module = &modules->items[i];
+
+		if ((of_loader ? module->is_loader : module->is_main) &&
+		    elf_view_find_symbol(&module->elf, name, &symbol))
+			return module->load_bias + symbol.value;
+	}
 	return 0;
+}
+
+// Where a program without a loader is held. At its entry point its thread has no thread pointer yet, by which the
+// payload would know it. In a static glibc and musl these functions are called when it has one, before constructors
+// run; main, after that.
+static uint64_t find_beginning(const struct module_list *modules, bool *after_constructors_ret)
+{
+	static const char *const names[] = { "__libc_init_first", "__libc_start_init", "main" };
+	enum { COUNT = sizeof(names) / sizeof(names[0]) };
+	uint64_t address = 0;
+	size_t i = 0;
+
+	while (!address && i < COUNT)
+		address = find_symbol(modules, false, names[i++]);
+	*after_constructors_ret = address && i == COUNT;
+	return address ? address : modules->entry;
+}
+
+static bool has_loader(const struct module_list *modules)
+{
+	for (size_t i = 0; i < modules->count; i++)
+		if (modules->items[i].is_loader)
+			return true;
+	return false;
 }
 
 static struct hs_error *find_places(struct holding *holding)
@@ -225,11 +257,17 @@ static struct hs_error *find_places(struct holding *holding)
 	proc_maps_deinit(&maps);
 	if (error)
 		return error;
-	holding->places[PLACE_ENTRY].address = modules.entry;
-	// By names that glibc and musl export for debuggers. Each namespace of glibc has the same function.
-	holding->r_debug = find_in_loader(&modules, "_r_debug");
+	// By names that glibc exports for debuggers. Each of its namespaces has the same function.
+	holding->r_debug = find_symbol(&modules, true, "_r_debug");
 	if (holding->r_debug)
-		holding->places[PLACE_LOADER].address = find_in_loader(&modules, "_dl_debug_state");
+		holding->places[PLACE_LOADER].address = find_symbol(&modules, true, "_dl_debug_state");
+	if (has_loader(&modules)) {
+		holding->places[PLACE_ENTRY].address = modules.entry;
+		// musl's loader runs none: the program does, behind its entry point
+		holding->after_constructors = modules.libc != LIBC_musl;
+	} else {
+		holding->places[PLACE_ENTRY].address = find_beginning(&modules, &holding->after_constructors);
+	}
 	modules_deinit(&modules);
 	if (!holding->places[PLACE_ENTRY].address)
 		return hs_error_create(HS_ERROR_REFUSED, "process %d does not say where its program begins",
@@ -314,7 +352,7 @@ static struct hs_error *step_over(struct holding *holding, struct place *place)
 }
 
 // Runs it to the moment. It then stands in the stop of the breakpoint, at the instruction that is there again.
-static struct hs_error *run_to_moment(struct holding *holding, bool *at_entry_ret)
+static struct hs_error *run_to_moment(struct holding *holding, bool *missed_ret)
 {
 	const pid_t pid = holding->process->pid;
 
@@ -331,7 +369,7 @@ static struct hs_error *run_to_moment(struct holding *holding, bool *at_entry_re
 		if (error)
 			return error;
 		if (place == &holding->places[PLACE_ENTRY] || (place && loader_is_done(holding))) {
-			*at_entry_ret = place == &holding->places[PLACE_ENTRY] && holding->r_debug;
+			*missed_ret = place == &holding->places[PLACE_ENTRY] && holding->after_constructors;
 			return take_breakpoints(holding);
 		}
 		error = place ? step_over(holding, place) : pass(pid, &stop);
@@ -356,12 +394,38 @@ static struct hs_error *leave_stopped(pid_t pid)
 	return NULL;
 }
 
-struct hs_error *launch_hold(const struct process *process, bool *at_entry_ret)
+// The kernel executes a file that gives rights as one that gives none where a tracer without privilege looks on
+// (execve(2), "the calling process is being ptraced"): what the program does would not be what it does by itself.
+static struct hs_error *refuse_rights(const struct process *process)
+{
+	HS_CLEANUP_CLOSE int fd = process_openat(process, "exe", O_PATH);
+	HS_CLEANUP_FREE char *path = NULL;
+	struct hs_error *error;
+	struct stat status;
+	bool has_rights;
+
+	if (fd < 0 || geteuid() == 0 || fstat(fd, &status) != 0)
+		return NULL;
+	error = hs_format(&path, "/proc/self/fd/%d", fd);
+	if (error)
+		return error;
+	has_rights = ((status.st_mode & S_ISUID) && status.st_uid != geteuid()) ||
+		     ((status.st_mode & S_ISGID) && status.st_gid != getegid()) ||
+		     getxattr(path, "security.capability", NULL, 0) > 0;
+	return has_rights ? hs_error_create(HS_ERROR_REFUSED,
+					    "its file has rights of its own (set-user-ID, set-group-ID or "
+					    "capabilities), which it is not given while an ordinary user traces it")
+			  : NULL;
+}
+
+struct hs_error *launch_hold(const struct process *process, bool *missed_ret)
 {
 	struct holding holding = { .process = process };
 	struct hs_error *error = fault_point("hold the command before it begins");
 
-	*at_entry_ret = false;
+	*missed_ret = false;
+	if (!error)
+		error = refuse_rights(process);
 	if (!error)
 		error = target_memory_open(process, &holding.memory);
 	if (error)
@@ -372,7 +436,7 @@ struct hs_error *launch_hold(const struct process *process, bool *at_entry_ret)
 	if (!error)
 		error = ptrace_continue(process->pid, 0);
 	if (!error)
-		error = run_to_moment(&holding, at_entry_ret);
+		error = run_to_moment(&holding, missed_ret);
 	if (error && error->code != HS_ERROR_GONE)
 		error = hs_error_join(error, take_breakpoints(&holding));
 	target_memory_close(&holding.memory);

@@ -2,9 +2,10 @@
 // A program that the tool starts itself: brought to the moment before any code of its own runs, and held there.
 //
 // That moment is when the dynamic loader has mapped and relocated the program's libraries, and says so to debuggers
-// (struct r_debug, RT_CONSISTENT): constructors run afterwards, in glibc from the loader, in musl from the program's
-// entry. Where there is no loader, or it does not say so, it is the program's entry point: of such a program the
-// constructors of libraries may have run before.
+// (struct r_debug, RT_CONSISTENT): constructors run afterwards, from glibc's loader, or from the program's entry in
+// musl. Where the loader does not say so, it is the program's entry point: constructors of libraries have run before
+// then. Without a loader, it is in the C library's beginning, where the main thread has got its thread pointer; where
+// that is not found, at main, or else at the entry point.
 //
 // What is written for it, into private memory of the process, is one breakpoint at each of these two places; both are
 // taken out again before anything else is done. So two pages of code are the process's own copies from then on, the
@@ -27,11 +28,11 @@ struct hs_error *launch_begin(char *const *command, pid_t *pid_ret) HS_MUST_CHEC
 // The same without a tracer: it runs.
 struct hs_error *launch_plainly(char *const *command, pid_t *pid_ret) HS_MUST_CHECK;
 
-// From there to the moment, and leaves it stopped by SIGSTOP, without a tracer. *at_entry_ret: that moment is the
-// entry point of a program with a loader. HS_ERROR_GONE: it ended on the way (a library is missing), and is a child to
+// From there to the moment, and leaves it stopped by SIGSTOP, without a tracer. *missed_ret: constructors may
+// have run before. HS_ERROR_GONE: it ended on the way (a library is missing), and is a child to
 // be waited for; all others: it stands as it stood, or was killed. pre: it is traced by this tool and stands in the
 // stop of an exec
-struct hs_error *launch_hold(const struct process *process, bool *at_entry_ret) HS_MUST_CHECK;
+struct hs_error *launch_hold(const struct process *process, bool *missed_ret) HS_MUST_CHECK;
 
 // A process beside the tool that looks after one that stands stopped: it makes it go on, or kills it, when the tool
 // ends before it says launch_keeper_end.
