@@ -5,13 +5,9 @@
 #include "attach/ptrace/ptrace_call.h"
 #include "attach/ptrace/seize_guard.h"
 #include "attach/ptrace/stop_wait.h"
-#include "base/clock.h"
 
 #include <signal.h>
 
-// How long other threads of a process that ends may take to end as well, before the thread is taken for one that ends
-// alone. A thread that is killed ends as soon as it has a processor, and is out of the kernel's calls.
-static const uint64_t OTHERS_TIME = UINT64_C(300000000);
 enum { LOOK_AGAIN_MS = 5 };
 
 static struct hs_error *trace(const struct process *process, pid_t tid)
@@ -58,35 +54,29 @@ static pid_t other_thread(const struct follow *follow)
 	return found;
 }
 
-// Follows another thread from now on, where one can be traced.
-static void change_over(struct follow *follow, pid_t other)
+static void resume(pid_t tid, int signal)
 {
-	struct hs_error *error = trace(follow->process, other);
-	const pid_t before = follow->tid;
+	struct hs_error *error = ptrace_continue(tid, signal);
 
-	if (!error) {
-		error = ptrace_continue(before, 0);
-		follow->tid = other;
-	} else {
-		hs_error_destroy(error); // it ends, or has ended: the next look finds another
-		error = NULL;
-	}
-	follow->ending_from = 0;
-	hs_error_destroy(error);
+	hs_error_destroy(error); // killed in its stop
 }
 
-// The thread stands before its end.
+// The thread stands before its end. While another one lives, it is that which is followed from now on: be it that it
+// lives on, or that all of them are being ended, and it is the next to stand there.
 static enum follow_event look_at_ending(struct follow *follow, unsigned *again_ms_ret)
 {
-	const uint64_t now = hs_monotonic_ns();
-	const pid_t other = other_thread(follow);
+	const pid_t before = follow->tid, other = other_thread(follow);
+	struct hs_error *error;
 
 	if (!other)
 		return FOLLOW_ENDING;
-	if (!follow->ending_from)
-		follow->ending_from = now;
-	if (now - follow->ending_from >= OTHERS_TIME)
-		change_over(follow, other);
+	error = trace(follow->process, other);
+	if (!error) {
+		follow->tid = other;
+		follow->is_stopped = false;
+		resume(before, 0);
+	}
+	hs_error_destroy(error); // it is about to be gone: the next look finds another, or none
 	*again_ms_ret = LOOK_AGAIN_MS;
 	return FOLLOW_NONE;
 }
@@ -107,13 +97,6 @@ static enum follow_event look_for_end(struct follow *follow)
 		return FOLLOW_EXECUTED;
 	}
 	return FOLLOW_NONE;
-}
-
-static void resume(pid_t tid, int signal)
-{
-	struct hs_error *error = ptrace_continue(tid, signal);
-
-	hs_error_destroy(error); // killed in its stop
 }
 
 enum follow_event follow_look(struct follow *follow, unsigned *again_ms_ret)

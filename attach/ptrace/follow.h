@@ -12,14 +12,12 @@
 #include "base/process.h"
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 struct follow {
 	const struct process *process;
-	pid_t tid;            // the thread that is traced; 0 = none
-	bool is_stopped;      // in a stop of the whole process (SIGSTOP, Ctrl-Z), from which SIGCONT wakes it
-	uint64_t ending_from; // CLOCK_MONOTONIC, ns: since when the thread is seen to end; 0 = it is not
+	pid_t tid;       // the thread that is traced; 0 = none
+	bool is_stopped; // in a stop of the whole process (SIGSTOP, Ctrl-Z), from which SIGCONT wakes it
 };
 
 enum follow_event {
