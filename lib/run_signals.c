@@ -43,7 +43,7 @@ void run_signals_begin(int own, struct run_signals *ret)
 
 void run_signals_end(struct run_signals *signals) { sigprocmask(SIG_SETMASK, &signals->before, NULL); }
 
-bool run_signal_is_for_command(int code, pid_t sender_group, pid_t group)
+bool run_signal_is_for_command(int code, int sender_group, int group)
 {
 	return code <= 0 && sender_group != group; // SI_USER, SI_QUEUE, SI_TKILL: a process has sent it
 }

@@ -33,6 +33,6 @@ void run_signals_of_writer(const struct run_signals *signals);
 
 // Pure: whether a signal of which this is said is to be handed on, by a tool of process group `group`; `sender_group`:
 // that of the process that has sent it.
-bool run_signal_is_for_command(int code, pid_t sender_group, pid_t group);
+bool run_signal_is_for_command(int code, int sender_group, int group);
 
 #endif

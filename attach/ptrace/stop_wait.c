@@ -14,7 +14,7 @@
 
 // Of the tool's own child.
 static struct {
-	pid_t pid;
+	pid_t tid; // 0 = none
 	int status;
 	bool is_known;
 } kept;
@@ -84,20 +84,20 @@ void stop_consume(pid_t tid)
 	do
 		found = waitpid(tid, &status, WNOHANG | __WALL);
 	while (found < 0 && errno == EINTR);
-	if (found > 0 && found == kept.pid && (WIFEXITED(status) || WIFSIGNALED(status))) {
+	if (found > 0 && found == kept.tid && (WIFEXITED(status) || WIFSIGNALED(status))) {
 		kept.status = status;
 		kept.is_known = true;
 	}
 }
 
-void stop_keep_end(pid_t pid)
+void stop_keep_end(pid_t tid)
 {
-	kept.pid = pid;
+	kept.tid = tid;
 	kept.is_known = false;
 }
 
-bool stop_kept_end(pid_t pid, int *status_ret)
+bool stop_kept_end(pid_t tid, int *status_ret)
 {
 	*status_ret = kept.status;
-	return kept.is_known && kept.pid == pid;
+	return kept.is_known && kept.tid == tid;
 }

@@ -40,7 +40,7 @@ void stop_consume(pid_t tid);
 
 // The end of the tool's own child is told to the tool alone, and only once: where it is consumed, which may happen in
 // the middle of a freeze, its status is kept from now on. stop_kept_end: whether it was; *status_ret as of waitpid(2).
-void stop_keep_end(pid_t pid);
-bool stop_kept_end(pid_t pid, int *status_ret);
+void stop_keep_end(pid_t tid);
+bool stop_kept_end(pid_t tid, int *status_ret);
 
 #endif

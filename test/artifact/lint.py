@@ -246,6 +246,7 @@ NUMBER_EXCEPTIONS = {
     "attach/guard/interrupt.c": "whom a test has killed",
     "attach/guard/interrupt.h": "whom a test has killed",
     "attach/guard/tool_guard.c": "the tool's own child",
+    "attach/ptrace/launch.c": "the tool's own child, whose number nobody else gets before the tool has waited for it", "attach/ptrace/launch.h": "the same",
     "attach/guard/task_compare.c": "the tool's own child, which it has not waited for",
     "attach/guard/lock_list.h": "who holds a lock is known by its number alone",
     "attach/guard/pidfd_lock.c": "who holds the lock is known by its number alone",

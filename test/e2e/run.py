@@ -52,6 +52,7 @@ def beginning():
     if os.path.exists(STATIC):
         recorded("say", "hello", status=0, program=STATIC)
     check_equal(run("say", "x", options=["-q"]).stderr, "", "with -q")
+    check_equal(heapsnap("run", "-q", PROGRAM, "say", "--json", "say", "-q").stdout, "--json\n-q\n", "without -- options end where the command begins")
     say("  what a constructor and main have allocated first is recorded, in a program with libraries and without")
 
 
