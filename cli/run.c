@@ -58,8 +58,10 @@ static enum exit_status write_snapshot(const struct options *options, const stru
 				       struct hs_run_event *event)
 {
 	HS_CLEANUP_FREE char *name = NULL;
-	struct hs_error *error = hs_run_numbered_name(options->output, event->number, &name);
+	struct hs_error *error = event->error;
 
+	if (!error)
+		error = hs_run_numbered_name(options->output, event->number, &name);
 	if (!error)
 		error = finish(options, rules, event->copy, name);
 	hs_run_copy_destroy(event->copy);

@@ -2,6 +2,7 @@
 #include "lib/run.h"
 
 #include "attach/guard/interrupt_signal.h"
+#include "attach/process/target.h"
 #include "attach/ptrace/follow.h"
 #include "attach/ptrace/launch.h"
 #include "attach/ptrace/stop_wait.h"
@@ -19,9 +20,12 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 // However a stop of the command may be missed, it is looked at so often.
 enum { LOOK_MS = 1000 };
+// The exit status of a writer that cannot copy the command while it runs.
+enum { NEEDS_STOP = 75 };
 
 struct hs_run {
 	struct hs_run_options options;
@@ -33,6 +37,8 @@ struct hs_run {
 	uint64_t next_ns;       // CLOCK_MONOTONIC: when a snapshot is due; 0 = never
 	unsigned snapshots;     // begun so far
 	pid_t writer;           // the process that writes one; 0 = none
+	bool needs_stop;        // it cannot be copied while it runs
+	bool is_owed;           // one is still to be taken, with a stop
 	struct heap_copy *last; // of its end
 	struct hs_error *last_error;
 };
@@ -151,66 +157,85 @@ struct hs_error *hs_run_begin(const struct hs_run_options *options, struct hs_ru
 	return error;
 }
 
-// A copy of the whole process is made for it where it cannot be read while it runs; then its thread is let go of, and
-// followed again.
-static struct hs_error *copy_running(struct hs_run *run, struct heap_copy **ret)
-{
-	struct hs_error *error = heap_copy_take(&run->process, HEAP_COPY_RUNNING, ret), *lost;
-
-	lost = follow_again(&run->follow);
-	if (lost)
-		hs_verbose("the command is not followed any more: %s", lost->message);
-	hs_error_destroy(lost);
-	return error;
-}
-
+// Reaps it where it has ended; waits for that without WNOHANG.
 static bool writer_is_busy(struct hs_run *run, int flags)
 {
+	int status = 0;
 	pid_t found;
 
 	if (!run->writer)
 		return false;
 	do
-		found = waitpid(run->writer, NULL, flags);
+		found = waitpid(run->writer, &status, flags);
 	while (found < 0 && errno == EINTR);
-	if (found != 0)
-		run->writer = 0;
-	return found == 0;
+	if (found == 0)
+		return true;
+	run->writer = 0;
+	run->is_owed = found > 0 && WIFEXITED(status) && WEXITSTATUS(status) == NEEDS_STOP;
+	run->needs_stop |= run->is_owed;
+	return false;
+}
+
+// Goes on in a child, which writes the snapshot: true there. It copies what it is not given.
+static bool start_writer(struct hs_run *run, struct heap_copy *copy, struct hs_run_event *ret)
+{
+	const pid_t tool = getpid();
+	struct hs_error *error = NULL;
+
+	fflush(NULL);
+	run->writer = fork();
+	if (run->writer != 0) {
+		if (run->writer < 0)
+			hs_warn("no snapshot %u: no process can be started for it", run->snapshots);
+		run->writer = run->writer < 0 ? 0 : run->writer;
+		return false;
+	}
+	run_signals_of_writer(&run->signals);
+	target_is_followed_by((uint32_t)tool);
+	if (!copy)
+		error = heap_copy_take(&run->process, HEAP_COPY_UNSTOPPED, &copy);
+	if (error && error->code == HS_ERROR_REFUSED)
+		_exit(NEEDS_STOP);
+	*ret = (struct hs_run_event){ .kind = HS_RUN_SNAPSHOT, .copy = copy, .error = error, .number = run->snapshots };
+	return true;
+}
+
+// Where it cannot be copied while it runs, all its threads are stopped. The one that is followed is let go of then, and
+// followed again.
+static bool take_stopped(struct hs_run *run, struct hs_run_event *ret)
+{
+	struct heap_copy *copy = NULL;
+	struct hs_error *error = heap_copy_take(&run->process, HEAP_COPY_RUNNING, &copy),
+			*lost = follow_again(&run->follow);
+	bool is_writer = false;
+
+	run->is_owed = false;
+	if (lost)
+		hs_verbose("the command is not followed any more: %s", lost->message);
+	hs_error_destroy(lost);
+	if (error)
+		hs_warn("no snapshot %u: %s", run->snapshots, error->message);
+	else
+		is_writer = start_writer(run, copy, ret);
+	if (!is_writer)
+		heap_copy_destroy(copy);
+	hs_error_destroy(error);
+	return is_writer;
 }
 
 // True: this is the process that writes it.
 static bool take_snapshot(struct hs_run *run, struct hs_run_event *ret)
 {
-	struct hs_error *error;
-	struct heap_copy *copy = NULL;
-
 	if (run->next_ns)
 		run->next_ns = hs_monotonic_ns() + run->options.every_ns;
 	if (!run->is_recorded)
 		return false;
-	if (writer_is_busy(run, WNOHANG)) {
+	if (writer_is_busy(run, WNOHANG) || run->is_owed) {
 		hs_warn("a snapshot is left out: the one before is still being written");
 		return false;
 	}
-	error = copy_running(run, &copy);
 	run->snapshots++;
-	if (!error) {
-		fflush(NULL);
-		run->writer = fork();
-		if (run->writer < 0) {
-			run->writer = 0;
-			error = hs_error_system(errno, "cannot start a process");
-		} else if (run->writer == 0) {
-			run_signals_of_writer(&run->signals);
-			*ret = (struct hs_run_event){ .kind = HS_RUN_SNAPSHOT, .copy = copy, .number = run->snapshots };
-			return true;
-		}
-	}
-	heap_copy_destroy(copy);
-	if (error)
-		hs_warn("no snapshot %u: %s", run->snapshots, error->message);
-	hs_error_destroy(error);
-	return false;
+	return run->needs_stop ? take_stopped(run, ret) : start_writer(run, NULL, ret);
 }
 
 static void take_last(struct hs_run *run)
@@ -292,6 +317,9 @@ void hs_run_next(struct hs_run *run, struct hs_run_event *ret)
 			break;
 		}
 		run_signals_wait(&run->signals, &run->process, run->follow.is_stopped, wait_ms(run, again_ms), &is_due);
+		(void)writer_is_busy(run, WNOHANG);
+		if (run->is_owed && take_stopped(run, ret))
+			return;
 		if (is_due || (run->next_ns && hs_monotonic_ns() >= run->next_ns)) {
 			if (take_snapshot(run, ret))
 				return;

@@ -165,10 +165,11 @@ static struct hs_error *take_stopped(struct region_access *access, struct heap_c
 	return error;
 }
 
-static struct hs_error *take_raw(struct region_access *access, const struct transaction *transaction, bool stop,
-				 struct heap_copy *raw, struct snapshot_timing *timing)
+static struct hs_error *take_raw(struct region_access *access, const struct transaction *transaction,
+				 enum heap_copy_way way, struct heap_copy *raw, struct snapshot_timing *timing)
 {
 	const struct target_info *target = &transaction->target;
+	const bool stop = way == HEAP_COPY_STOPPED;
 	enum running_obstacle obstacle = OBSTACLE_none;
 	struct hs_error *error;
 
@@ -178,13 +179,16 @@ static struct hs_error *take_raw(struct region_access *access, const struct tran
 	error = stop ? clear_away(access) : take_running(access, target->threads.count, raw, timing, &obstacle);
 	if (error || (!stop && obstacle == OBSTACLE_none))
 		return error;
+	if (way == HEAP_COPY_UNSTOPPED)
+		return hs_error_create(HS_ERROR_REFUSED, "process %d would have to be stopped: %s",
+				       (int)access->process->pid, running_obstacle_text(obstacle));
 	raw->stopped_because = stop ? "asked for" : running_obstacle_text(obstacle);
 	error = transaction_will_stop(transaction);
 	return error ? error : take_stopped(access, raw, timing);
 }
 
-static struct hs_error *take_of(const struct process *process, const struct transaction *transaction, bool stop,
-				struct heap_copy *raw, struct snapshot_timing *timing)
+static struct hs_error *take_of(const struct process *process, const struct transaction *transaction,
+				enum heap_copy_way way, struct heap_copy *raw, struct snapshot_timing *timing)
 {
 	struct region_access access;
 	struct proc_maps maps;
@@ -198,13 +202,13 @@ static struct hs_error *take_of(const struct process *process, const struct tran
 		return error;
 	error = region_refuse_unfinished(&access);
 	if (!error)
-		error = take_raw(&access, transaction, stop, raw, timing);
+		error = take_raw(&access, transaction, way, raw, timing);
 	region_close(&access);
 	return error;
 }
 
 // The lock is held while the process is worked on; symbols are read from files, by processes of their own.
-static struct hs_error *take_locked(const struct process *process, bool stop, struct heap_copy *copy)
+static struct hs_error *take_locked(const struct process *process, enum heap_copy_way way, struct heap_copy *copy)
 {
 	struct transaction transaction;
 	struct hs_error *error = transaction_begin(process, WORK_dump, &transaction);
@@ -212,7 +216,7 @@ static struct hs_error *take_locked(const struct process *process, bool stop, st
 	if (error)
 		return error;
 	copy->program = strdup(transaction.target.executable ? transaction.target.executable : transaction.target.name);
-	error = copy->program ? take_of(process, &transaction, stop, copy, &copy->timing) : &hs_error_no_memory;
+	error = copy->program ? take_of(process, &transaction, way, copy, &copy->timing) : &hs_error_no_memory;
 	return transaction_end(&transaction, error);
 }
 
@@ -272,8 +276,7 @@ struct hs_error *heap_copy_take(const struct process *process, enum heap_copy_wa
 		return &hs_error_no_memory;
 	copy->pid = process->pid;
 	copy->files.root_fd = -1;
-	error = way == HEAP_COPY_STANDING ? take_standing(process, copy)
-					  : take_locked(process, way == HEAP_COPY_STOPPED, copy);
+	error = way == HEAP_COPY_STANDING ? take_standing(process, copy) : take_locked(process, way, copy);
 	if (error) {
 		heap_copy_destroy(copy);
 		return error;

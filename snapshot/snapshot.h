@@ -16,8 +16,9 @@ struct snapshot_timing {
 };
 
 enum heap_copy_way {
-	HEAP_COPY_RUNNING, // while its threads run; or, where that cannot be, as the next one
-	HEAP_COPY_STOPPED, // while all its threads are stopped (heap_profile.stopped_because says why)
+	HEAP_COPY_RUNNING,   // while its threads run; or, where that cannot be, as the next one
+	HEAP_COPY_UNSTOPPED, // while its threads run; HS_ERROR_REFUSED where that cannot be
+	HEAP_COPY_STOPPED,   // while all its threads are stopped (heap_profile.stopped_because says why)
 	// No thread of it runs any instruction of the program: the last one that is left stands in a stop of this tool,
 	// and goes on only when the caller lets it.
 	HEAP_COPY_STANDING,

@@ -19,7 +19,7 @@ MAY_INCLUDE = {
     "snapshot": {"base/", "inject/abi/", "snapshot/", "attach/arch/syscall_instruction.h", "attach/guard/interrupt.h", "attach/hook/hook_verdict.h", "attach/process/code_names.h",
                  "attach/ptrace/threads.h", "attach/region/region_access.h", "attach/region/table_walk.h", "attach/region/thread_slots.h",
                  "attach/session/transaction.h"},
-    "lib": {"base/", "inject/abi/region.h", "lib/", "attach/guard/interrupt_signal.h", "attach/guard/tool_guard.h", "attach/hook/hook_addition.h", "attach/ptrace/follow.h",
+    "lib": {"base/", "inject/abi/region.h", "lib/", "attach/guard/interrupt_signal.h", "attach/guard/tool_guard.h", "attach/hook/hook_addition.h", "attach/process/target.h", "attach/ptrace/follow.h",
             "attach/ptrace/launch.h", "attach/ptrace/stop_wait.h", "attach/region/sampling_settings.h", "attach/session/attached_list.h", "attach/session/check.h", "attach/session/session.h", "snapshot/heap_profile.h",
             "snapshot/snapshot.h", "snapshot/profile/unseen_share.h", "proto/gzip_file.h", "proto/page/page.h", "proto/profile_file.h",
             "proto/pprof/pprof_decoder.h", "proto/pprof/pprof_encoder.h", "views/frame_rules.h", "views/profile_view.h"},
