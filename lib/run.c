@@ -306,6 +306,14 @@ void hs_run_next(struct hs_run *run, struct hs_run_event *ret)
 		case FOLLOW_EXECUTED:
 			record_again(run, ret);
 			return;
+		case FOLLOW_MISSED:
+			run->is_recorded = false;
+			*ret = (struct hs_run_event){
+				.kind = HS_RUN_EXECUTED,
+				.error = hs_error_create(HS_ERROR_REFUSED,
+							 "another thread than the one that is followed has executed it")
+			};
+			return;
 		case FOLLOW_ENDING:
 			take_last(run);
 			follow_go_on(&run->follow);

@@ -12,16 +12,23 @@
 #include "base/process.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct follow {
 	const struct process *process;
-	pid_t tid;       // the thread that is traced; 0 = none
-	bool is_stopped; // in a stop of the whole process (SIGSTOP, Ctrl-Z), from which SIGCONT wakes it
+	pid_t tid; // the thread that is traced; 0 = none
+	// one that stood before its end when that one was taken, and stands there still; 0 = none
+	pid_t standing;
+	uint64_t standing_until; // CLOCK_MONOTONIC, ns
+	unsigned left;           // threads that were let go to their end, and are to be reaped
+	bool misses_exec;        // another thread has executed a program, in which it cannot be traced
+	bool is_stopped;         // in a stop of the whole process (SIGSTOP, Ctrl-Z), from which SIGCONT wakes it
 };
 
 enum follow_event {
 	FOLLOW_NONE,
+	FOLLOW_MISSED,   // has executed another program, which runs
 	FOLLOW_EXECUTED, // stands right behind an exec: launch_hold, or follow_go_on
 	FOLLOW_ENDING,   // no thread of it will run any more, and its memory is there until follow_go_on
 	FOLLOW_ENDED,    // and can be waited for
