@@ -261,6 +261,14 @@ static void record_again(struct hs_run *run, struct hs_run_event *ret)
 	kill(run->process.pid, SIGCONT);
 }
 
+static void describe_missed(struct hs_run *run, struct hs_run_event *ret)
+{
+	run->follow.misses_exec = false;
+	run->is_recorded = false;
+	*ret = (struct hs_run_event){ .kind = HS_RUN_EXECUTED };
+	ret->error = hs_error_create(HS_ERROR_REFUSED, "another thread than the one that is followed has executed it");
+}
+
 static void describe_end(struct hs_run *run, struct hs_run_event *ret)
 {
 	*ret = (struct hs_run_event){ .kind = HS_RUN_ENDED,
@@ -307,19 +315,17 @@ void hs_run_next(struct hs_run *run, struct hs_run_event *ret)
 			record_again(run, ret);
 			return;
 		case FOLLOW_MISSED:
-			run->is_recorded = false;
-			*ret = (struct hs_run_event){
-				.kind = HS_RUN_EXECUTED,
-				.error = hs_error_create(HS_ERROR_REFUSED,
-							 "another thread than the one that is followed has executed it")
-			};
+			describe_missed(run, ret);
 			return;
 		case FOLLOW_ENDING:
 			take_last(run);
 			follow_go_on(&run->follow);
 			break;
 		case FOLLOW_ENDED:
-			describe_end(run, ret);
+			if (run->follow.misses_exec)
+				describe_missed(run, ret);
+			else
+				describe_end(run, ret);
 			return;
 		case FOLLOW_NONE:
 			break;

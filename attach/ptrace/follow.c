@@ -115,7 +115,7 @@ static enum follow_event look_at_ending(struct follow *follow, unsigned *again_m
 		follow->misses_exec = true;
 	}
 	hs_error_destroy(error); // else it is about to be gone: the next look finds another, or none
-	*again_ms_ret = LOOK_AGAIN_MS;
+	*again_ms_ret = follow->misses_exec ? 1 : LOOK_AGAIN_MS;
 	return FOLLOW_NONE;
 }
 
@@ -126,7 +126,7 @@ static enum follow_event look_for_thread(struct follow *follow, unsigned *again_
 		    found = thread_is_ending(follow->process, pid) ? other_thread(follow) : pid;
 	struct hs_error *error;
 
-	*again_ms_ret = LOOK_AGAIN_MS;
+	*again_ms_ret = follow->misses_exec ? 1 : LOOK_AGAIN_MS;
 	if (!found || thread_is_own_tracee(follow->process, found))
 		return FOLLOW_NONE;
 	error = trace(follow->process, found);

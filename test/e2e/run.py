@@ -67,6 +67,14 @@ def threads():
     recorded("others", "sleep", "0.1", "return", "5", status=5, also={"in_thread": (1, 3001)})
     recorded("others", "sleep", "1", "raise", signal.SIGKILL.value, status=-9, also={"in_thread": (1, 3001)})
     recorded("fork", "return", "4", status=4)
+    for _ in range(3):
+        recorded("threads", "200", "return", "5", status=5)
+        recorded("threads", "200", "raise", signal.SIGKILL.value, status=-9)
+    # Of a thread that is followed, and of one that is not yet.
+    recorded("others", "sleep", "1", "exec", PROGRAM, "return", "3", status=3)
+    result = run("others", "exec", PROGRAM, "return", "3")
+    check_equal(result.status, 3, str(result))
+    check("in_constructor" in result.stderr or "not recorded" in result.stderr, f"neither recorded nor told: {result}")
     say("  a program whose main thread ends before the others; one that forks")
 
 

@@ -8,6 +8,7 @@
 //   sleep SECONDS
 //   work SECONDS      allocates and frees all the time, keeping what it has allocated in kept_in_work: 1000 of 100
 //   others            from now on another thread does the rest; the main one ends
+//   threads NUMBER    so many more, which wait
 //   fork              a child allocates and ends
 //   stop              by SIGSTOP
 //   exec PROGRAM ...  becomes another program
@@ -194,6 +195,22 @@ static void go_on_in_thread(void)
 	pthread_exit(NULL);
 }
 
+static void *wait_for_ever(void *unused)
+{
+	for (;;)
+		pause();
+	return unused;
+}
+
+static void make_threads(int count)
+{
+	pthread_t thread;
+
+	while (count-- > 0)
+		if (pthread_create(&thread, NULL, wait_for_ever, NULL) != 0)
+			exit(94);
+}
+
 static void do_word(const char *what)
 {
 	if (strcmp(what, "say") == 0)
@@ -210,6 +227,8 @@ static void do_word(const char *what)
 		work(atof(word()));
 	else if (strcmp(what, "others") == 0)
 		go_on_in_thread();
+	else if (strcmp(what, "threads") == 0)
+		make_threads(atoi(word()));
 	else if (strcmp(what, "fork") == 0)
 		fork_child();
 	else if (strcmp(what, "stop") == 0)
