@@ -66,6 +66,7 @@ def ends():
 def threads():
     recorded("others", "sleep", "0.1", "return", "5", status=5, also={"in_thread": (1, 3001)})
     recorded("others", "sleep", "1", "raise", signal.SIGKILL.value, status=-9, also={"in_thread": (1, 3001)})
+    recorded("others", "sleep", "0.3", "others", "sleep", "0.5", "return", "5", status=5, also={"in_thread": (2, 6002)})
     recorded("fork", "return", "4", status=4)
     for _ in range(3):
         recorded("threads", "200", "return", "5", status=5)

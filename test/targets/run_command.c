@@ -8,7 +8,7 @@
 //   sleep SECONDS
 //   work SECONDS      allocates and frees all the time, keeping what it has allocated in kept_in_work: 1000 of 100
 //   others            from now on another thread does the rest; the main one ends
-//   threads NUMBER    so many more, which wait
+//   threads NUMBER    so many more: every thirtieth allocates and frees, the others wait
 //   fork              a child allocates and ends
 //   stop              by SIGSTOP
 //   exec PROGRAM ...  becomes another program
@@ -202,13 +202,24 @@ static void *wait_for_ever(void *unused)
 	return unused;
 }
 
+static void *allocate_for_ever(void *unused)
+{
+	for (;;) {
+		void *volatile block = malloc(50);
+
+		free(block);
+	}
+	return unused;
+}
+
 static void make_threads(int count)
 {
 	pthread_t thread;
 
 	while (count-- > 0)
-		if (pthread_create(&thread, NULL, wait_for_ever, NULL) != 0)
+		if (pthread_create(&thread, NULL, count % 30 ? wait_for_ever : allocate_for_ever, NULL) != 0)
 			exit(94);
+	usleep(200000);
 }
 
 static void do_word(const char *what)
