@@ -7,6 +7,8 @@
 
 enum exit_status command_attach(const struct options *options);
 enum exit_status command_check(const struct options *options);
+// Ends the process as the command has ended, where it has run.
+enum exit_status command_run(const struct options *options);
 enum exit_status command_set(const struct options *options);
 enum exit_status command_dump(const struct options *options);
 enum exit_status command_detach(const struct options *options);

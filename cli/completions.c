@@ -73,6 +73,17 @@ static void bash_files(FILE *file)
 	      file);
 }
 
+// Of commands whose operands are a command.
+static void bash_commands(FILE *file)
+{
+	for (size_t i = 0; i < command_count; i++)
+		if (command_takes_command(&command_table[i]))
+			fprintf(file,
+				"\tif [[ $command == %s && $current != -* ]]; then\n"
+				"\t\tmapfile -t COMPREPLY < <(compgen -c -- \"$current\"); return\n\tfi\n",
+				command_table[i].name);
+}
+
 static void put_bash(FILE *file)
 {
 	fputs(LICENCE
@@ -102,6 +113,7 @@ static void put_bash(FILE *file)
 		bash_words(file, command_table[i].command);
 	fputs("\tesac\n", file);
 	bash_files(file);
+	bash_commands(file);
 	fputs("\tif [[ $command && $current != -* ]]; then\n"
 	      "\t\twords=\n"
 	      "\t\tfor word in /proc/[0-9]*; do\n"
@@ -158,7 +170,9 @@ static void put_zsh(FILE *file)
 			if (option_is_for(&option_table[k], command_table[i].command))
 				zsh_option(file, &option_table[k]);
 		fprintf(file, "\t\t\t%s\n\t\t;;\n",
-			command_takes_files(&command_table[i]) ? "'*:profile:_files'" : "'*:PID:_pids'");
+			command_takes_files(&command_table[i])     ? "'*:profile:_files'"
+			: command_takes_command(&command_table[i]) ? "'*::command:_normal'"
+								   : "'*:PID:_pids'");
 	}
 	fputs("\thelp)\n\t\t_describe command commands\n\t\t;;\n\tesac\n}\n_heapsnap \"$@\"\n", file);
 }
@@ -197,7 +211,9 @@ static void put_fish(FILE *file)
 		fprintf(file, "complete -c heapsnap -n __fish_use_subcommand -a %s", command_table[i].name);
 		fish_text(file, command_table[i].brief);
 		fprintf(file, "complete -c heapsnap -n '__fish_seen_subcommand_from %s' %s\n", command_table[i].name,
-			command_takes_files(&command_table[i]) ? "-F" : "-a '(__fish_complete_pids)'");
+			command_takes_files(&command_table[i])     ? "-F"
+			: command_takes_command(&command_table[i]) ? "-a '(__fish_complete_command)'"
+								   : "-a '(__fish_complete_pids)'");
 	}
 	fputs("complete -c heapsnap -n __fish_use_subcommand -a help -d 'show help of a command'\n", file);
 	for (size_t i = 0; i < command_count; i++)

@@ -18,7 +18,7 @@ enum { WARNINGS_MOST = 100 };
 
 static struct {
 	bool quiet, verbose, progress, json;
-	bool output_is_taken;          // by a profile: results go to standard error
+	bool output_is_taken;          // by a profile or a command: results go to standard error
 	bool interrupted;              // an error said so
 	pid_t pid;                     // as in console_begin_process; 0 = none
 	bool line_open;                // a progress line stands on the terminal
@@ -124,7 +124,8 @@ void console_init(const struct options *options)
 {
 	console.quiet = options->quiet;
 	console.json = options->json;
-	console.output_is_taken = options->output && strcmp(options->output, "-") == 0;
+	console.output_is_taken =
+		options->command == COMMAND_RUN || (options->output && strcmp(options->output, "-") == 0);
 	console.verbose = options->verbose;
 	console.progress = !options->quiet && isatty(STDERR_FILENO);
 	console.shown_at = hs_monotonic_ns(); // short work shows nothing

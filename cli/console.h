@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What people see: results on standard output, all else on standard error. Where a profile goes to standard output (-o
-// -), results stand on standard error, too.
+// -), or it is the command's (run), results stand on standard error, too.
 #ifndef HEAPSNAP_CLI_CONSOLE_H
 #define HEAPSNAP_CLI_CONSOLE_H
 

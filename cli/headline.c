@@ -49,7 +49,7 @@ static void print_recorded(const struct options *options, const struct heap_prof
 	else if (profile->duration_ns > 0)
 		snprintf(since, sizeof(since), ", allocated since attach (%s %s)",
 			 number_duration((uint64_t)profile->duration_ns, duration),
-			 profile->memory.is_known ? "ago" : "before");
+			 profile->memory.is_known && !profile->has_ended ? "ago" : "before");
 	console_print(options, "  recorded live %10s  in %s %s%s\n",
 		      number_bytes_of(total->live_bytes, profile->is_difference, live),
 		      number_grouped_of(total->live_objects, profile->is_difference, count),
@@ -103,7 +103,7 @@ static void print_estimates(const struct options *options, const struct heap_pro
 		      number_error(total->live_bytes, profile_bytes_error(profile, total->live_bytes_variance), error),
 		      number_grouped(total->live_records, records),
 		      total->live_records == 1 ? "recorded block" : "recorded blocks", now);
-	if (profile->memory.is_known && profile->period > 1 && !profile->is_stopped)
+	if (profile->memory.is_known && !profile->has_ended && profile->period > 1 && !profile->is_stopped)
 		console_print(options, "For exact numbers from now on: heapsnap set %" PRId32 " --exact\n",
 			      profile->pid);
 }

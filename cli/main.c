@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/inherited_state.h"
 #include "base/io.h"
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -49,6 +50,8 @@ static enum exit_status run_command(const struct options *options)
 		return command_attach(options);
 	case COMMAND_CHECK:
 		return command_check(options);
+	case COMMAND_RUN:
+		return command_run(options);
 	case COMMAND_SET:
 		return command_set(options);
 	case COMMAND_DUMP:
@@ -110,6 +113,7 @@ static __attribute__((noinline)) int run(int argc, char **argv, bool has_stack)
 
 int main(int argc, char **argv)
 {
+	inherited_state_note(); // before anything of it is changed
 	if (!hold_standard_streams()) {
 		fprintf(stderr, "heapsnap: cannot put a pipe in the place of a closed standard stream: %s\n",
 			strerror(errno));

@@ -93,7 +93,8 @@ static void put_options(FILE *page, const char *prose, enum command command)
 	for (size_t i = 0; i < option_count; i++) {
 		const struct option_description *option = &option_table[i];
 
-		if (!option_is_for(option, command) && !(command == COMMAND_NONE && option->commands == common))
+		if (!option_is_for(option, command) &&
+		    !(command == COMMAND_NONE && (option->commands == common || option->commands == FOR_RESULTS)))
 			continue;
 		put_option(page, ".It", option);
 		put_prose(page, prose, option->name);
@@ -135,6 +136,10 @@ static void put_operands(FILE *page, const char *operands)
 	if (strcmp(operands, "[PID...]") == 0) {
 		fputs(".Op Ar PID ...\n", page);
 		return;
+	}
+	if (strncmp(operands, "-- ", 3) == 0) {
+		fputs(".Op Ar OPTION ...\n.Fl Fl\n", page);
+		operands += 3;
 	}
 	while (*operands && *operands != '[') {
 		const int length = (int)strcspn(operands, " .|"), dots = (int)strspn(operands + length, ".");

@@ -10,6 +10,12 @@ const struct command_description command_table[] = {
 	  "start tracking the live heap of a process",
 	  "From now on every allocation of the process is recorded with its call stack. Nothing needs to be prepared in it. "
 	  "Its threads are stopped for a few milliseconds. On failure the process is as it was." },
+	{ COMMAND_RUN, "run", "-- COMMAND ...", "run a command, recorded from its first allocation to its end",
+	  "run a command and record it",
+	  "Starts the command and records it before any code of it runs. Its exit status, its signals, its input and its output "
+	  "are its own. When it ends, whatever ends it, what was live then is shown on standard error; with --at-exit it is "
+	  "also written. Where the command executes another program, that one is recorded from its beginning; what it forks is "
+	  "not recorded." },
 	{ COMMAND_SET, "set", "PID...", "change what an attached process records from now on",
 	  "change what is recorded from now on",
 	  "Blocks recorded so far stay recorded until they are freed. Prints the old settings and the new ones. "
@@ -36,36 +42,48 @@ const struct command_description command_table[] = {
 const size_t command_count = sizeof(command_table) / sizeof(command_table[0]);
 
 const struct option_description option_table[] = {
-	{ OPTION_BUDGET, "budget", "PERCENT", FOR(ATTACH) | FOR(SET), "most of a thread's time that recording may take",
+	{ OPTION_BUDGET, "budget", "PERCENT", FOR(ATTACH) | FOR(RUN) | FOR(SET),
+	  "most of a thread's time that recording may take",
 	  "default for attach: 3. Each allocation is recorded as long as that costs a thread at most this share of its time; "
 	  "under more load, only as many samples as the budget allows. Totals are then estimates" },
-	{ OPTION_EXACT, "exact", NULL, FOR(ATTACH) | FOR(SET), "record every allocation, whatever it costs",
+	{ OPTION_EXACT, "exact", NULL, FOR(ATTACH) | FOR(RUN) | FOR(SET), "record every allocation, whatever it costs",
 	  "record every allocation, whatever it costs" },
-	{ OPTION_SAMPLE, "sample", "SIZE", FOR(ATTACH) | FOR(SET), "one sample every so many bytes on average",
-	  "one sample every so many bytes on average" },
-	{ OPTION_SAMPLES_PER_WORD, "samples-per-word", "RATE", FOR(ATTACH) | FOR(SET),
+	{ OPTION_SAMPLE, "sample", "SIZE", FOR(ATTACH) | FOR(RUN) | FOR(SET),
+	  "one sample every so many bytes on average", "one sample every so many bytes on average" },
+	{ OPTION_SAMPLES_PER_WORD, "samples-per-word", "RATE", FOR(ATTACH) | FOR(RUN) | FOR(SET),
 	  "samples in each 8 bytes on average",
 	  "the same, said as samples in each 8 bytes (1e-4 is one in 80000 bytes); records say how many samples fell into "
 	  "their block" },
 	{ OPTION_STOP_RECORDING, "stop-recording", NULL, FOR(SET), "record nothing new", "record nothing new" },
 	{ OPTION_START_RECORDING, "start-recording", NULL, FOR(SET), "record again what was recorded before",
 	  "record again what was recorded before" },
-	{ OPTION_DEPTH, "depth", "N", FOR(ATTACH) | FOR(SET), "frames kept of a call stack, 1 to " LIMIT_DEPTH,
+	{ OPTION_DEPTH, "depth", "N", FOR(ATTACH) | FOR(RUN) | FOR(SET),
+	  "frames kept of a call stack, 1 to " LIMIT_DEPTH,
 	  "frames kept of a call stack, 1 to " LIMIT_DEPTH " (attach: default " LIMIT_DEPTH ")" },
-	{ OPTION_MAX_MEMORY, "max-memory", "SIZE", FOR(ATTACH) | FOR(CHECK), "most memory that the records may use",
+	{ OPTION_MAX_MEMORY, "max-memory", "SIZE", FOR(ATTACH) | FOR(RUN) | FOR(CHECK),
+	  "most memory that the records may use",
 	  "most memory that the records may use, with suffix K, M or G (default: a quarter of what the machine has free, an "
 	  "eighth of what a limit leaves the process; at least " LIMIT_MEMORY_LEAST ", at most " LIMIT_MEMORY_MOST
 	  ")" },
-	{ OPTION_ALLOCATOR, "allocator", "NAME=KIND", FOR(ATTACH) | FOR(CHECK), "also track a function of this name",
+	{ OPTION_ALLOCATOR, "allocator", "NAME=KIND", FOR(ATTACH) | FOR(RUN) | FOR(CHECK),
+	  "also track a function of this name",
 	  "also track a function of this name; may be repeated. KIND is a known function with the same arguments, like "
 	  "malloc, or a layout, like 'alloc(_,size)' and 'free(_,block)'; add the word nothrow if the function never throws and "
 	  "is no cancellation point; if that is wrong, the process ends. See heapsnap-attach(1)" },
-	{ OPTION_OUTPUT, "output", "FILE", FOR(DUMP) | FOR(DIFF), "where the profile goes",
+	{ OPTION_OUTPUT, "output", "FILE", FOR(DUMP) | FOR(RUN) | FOR(DIFF), "where the profile goes",
 	  "the profile, or the difference, for pprof; - for standard output. NAME.html is a page that a browser shows, NAME.json "
 	  "all stacks as JSON, NAME.collapsed what flamegraph.pl reads; see --format. Of dump DIR/ makes a name of program, PID "
-	  "and time" },
-	{ OPTION_FORMAT, "format", "FORMAT", FOR(DUMP) | FOR(DIFF), "format of the profile",
-	  "format of what -o writes, whatever its name ends in: pprof, html, json; of dump also collapsed, speedscope" },
+	  "and time; of run the profiles of --every and --on have a number before the ending" },
+	{ OPTION_FORMAT, "format", "FORMAT", FOR(DUMP) | FOR(RUN) | FOR(DIFF), "format of the profile",
+	  "format of what is written, whatever its name ends in: pprof, html, json; of dump and run also collapsed, speedscope" },
+	{ OPTION_AT_EXIT, "at-exit", "FILE", FOR(RUN), "where the profile of the end goes",
+	  "the profile of what is live when the command ends; also by a signal" },
+	{ OPTION_EVERY, "every", "TIME", FOR(RUN), "take a profile each time so much has passed",
+	  "write a profile each time so much has passed, as 60s or 5m; needs -o" },
+	{ OPTION_ON, "on", "SIGNAL", FOR(RUN), "take a profile when heapsnap gets this signal",
+	  "write a profile when heapsnap, not the command, gets this signal, as SIGUSR2; needs -o" },
+	{ OPTION_ANYWAY, "anyway", NULL, FOR(RUN), "run the command also where it cannot be recorded",
+	  "run the command also where it cannot be recorded; without it, it is not run then" },
 	{ OPTION_LIMIT, "limit", "N", FOR_VIEWS, "rows to show",
 	  "rows to show, of a tree below each row (default: " LIMIT_ROWS "); 0 for all" },
 	{ OPTION_BY, "by", "UNIT", FOR_VIEWS, "what a row is",
@@ -86,13 +104,13 @@ const struct option_description option_table[] = {
 	  "live-bytes (default), live-blocks, alloc-bytes, alloc-blocks (since attach), error or name" },
 	{ OPTION_WIDE, "wide", NULL, FOR_VIEWS, "whole names, however long",
 	  "whole names, however long, also on a terminal" },
-	{ OPTION_LEDGER, "ledger", NULL, FOR(DUMP) | FOR(REPORT), "all counters of what was seen and lost",
+	{ OPTION_LEDGER, "ledger", NULL, FOR(DUMP) | FOR(RUN) | FOR(REPORT), "all counters of what was seen and lost",
 	  "all counters of what was seen and lost" },
 	{ OPTION_OWN, "own", "REGEX", FOR_VIEWS, "functions or modules that are your own code",
 	  "functions or modules that are your own code, and so may be a site; may be repeated. See heapsnap-report(1)" },
 	{ OPTION_LIBRARY, "library", "REGEX", FOR_VIEWS, "functions or modules that are not your own code",
 	  "functions or modules that are not your own code, and so no site; may be repeated" },
-	{ OPTION_ERRORS, "errors", NULL, FOR(DUMP), "label stacks with their standard errors",
+	{ OPTION_ERRORS, "errors", NULL, FOR(DUMP) | FOR(RUN), "label stacks with their standard errors",
 	  "label each stack of the profile with its number of samples and its standard error" },
 	{ OPTION_STOP, "stop", NULL, FOR(DUMP), "stop all threads while the table is copied",
 	  "stop all threads while the table is copied; without it they run, and are stopped only where the table cannot be "
@@ -107,7 +125,7 @@ const struct option_description option_table[] = {
 	  "likewise: processes of this user, name or number" },
 	{ OPTION_ALL, "all", NULL, FOR(ATTACH) | FOR(SET) | FOR(DETACH), "all processes that match",
 	  "where several match: all of them; without it they are listed, and nothing is done" },
-	{ OPTION_JSON, "json", NULL, FOR_ALL & ~FOR(NONE), "results as JSON on standard output",
+	{ OPTION_JSON, "json", NULL, FOR_RESULTS, "results as JSON on standard output",
 	  "results as one JSON object on standard output; of several processes one each, in a line" },
 	{ OPTION_QUIET, "quiet", NULL, FOR_ALL & ~FOR(NONE), "print nothing but errors", "print nothing but errors" },
 	{ OPTION_VERBOSE, "verbose", NULL, FOR_ALL & ~FOR(NONE), "print each step", "print each step" },

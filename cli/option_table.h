@@ -14,6 +14,7 @@ enum command {
 	COMMAND_DUMP,
 	COMMAND_DETACH,
 	COMMAND_STATUS,
+	COMMAND_RUN,
 	COMMAND_REPORT,
 	COMMAND_DIFF
 };
@@ -65,13 +66,19 @@ enum option_id {
 	OPTION_CONTAINER,
 	OPTION_USER,
 	OPTION_ALL,
+	OPTION_AT_EXIT,
+	OPTION_EVERY,
+	OPTION_ON,
+	OPTION_ANYWAY,
 };
 
 #define FOR(command) (1u << COMMAND_##command)
 #define FOR_ALL      (~0u)
-#define FOR_VIEWS    (FOR(DUMP) | FOR(REPORT) | FOR(DIFF)) // those that show a profile
+#define FOR_VIEWS    (FOR(DUMP) | FOR(RUN) | FOR(REPORT) | FOR(DIFF)) // those that show a profile
 // Commands on processes that are there: by their numbers, or by what they are.
 #define FOR_PROCESSES (FOR(CHECK) | FOR(ATTACH) | FOR(SET) | FOR(DUMP) | FOR(DETACH) | FOR(STATUS))
+// Whose standard output is its own.
+#define FOR_RESULTS (FOR_ALL & ~FOR(NONE) & ~FOR(RUN))
 
 // Limits as users write them. options.c has the numbers, and asserts that they agree.
 #define LIMIT_DEPTH        "256"
@@ -102,6 +109,12 @@ const struct option_description *option_describe(int id);
 static inline int command_takes_files(const struct command_description *command)
 {
 	return command->operands[0] == 'F' || command->operands[0] == 'O';
+}
+
+// Whether they are a command and its arguments: options end where it begins.
+static inline int command_takes_command(const struct command_description *command)
+{
+	return command->operands[0] == '-';
 }
 
 static inline int option_has_letter(const struct option_description *option) { return option->id < 256; }

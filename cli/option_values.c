@@ -4,6 +4,8 @@
 #include "lib/sampling.h"
 
 #include <errno.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -46,6 +48,31 @@ bool parse_percent(const char *text, uint32_t *ret)
 	return true;
 }
 
+bool parse_duration(const char *text, uint64_t *ret)
+{
+	static const struct {
+		const char *suffix;
+		double ns;
+	} units[] = { { "", 1e9 }, { "ms", 1e6 }, { "s", 1e9 }, { "m", 60e9 }, { "h", 3600e9 } };
+	const size_t length = strspn(text, "0123456789.");
+	double value, ns;
+	char *end;
+
+	if (length == 0 || length > 20)
+		return false;
+	value = strtod(text, &end);
+	if (end != text + length) // "1e3", "0x10", "1.2.3"
+		return false;
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(end, units[i].suffix) != 0)
+			continue;
+		ns = value * units[i].ns;
+		*ret = ns >= 1 && ns <= 3600e12 ? (uint64_t)ns : 0;
+		return *ret > 0;
+	}
+	return false;
+}
+
 bool parse_rate(const char *text, uint32_t *ret)
 {
 	char *end;
@@ -55,4 +82,25 @@ bool parse_rate(const char *text, uint32_t *ret)
 		return false;
 	value = strtod(text, &end);
 	return !*end && !strpbrk(text, "xXpP") && hs_sampling_interval_of_rate(value, ret);
+}
+
+bool parse_signal(const char *text, int *ret)
+{
+	static const struct {
+		const char *name;
+		int number;
+	} signals[] = { { "HUP", SIGHUP },   { "USR1", SIGUSR1 }, { "USR2", SIGUSR2 },   { "ALRM", SIGALRM },
+			{ "TERM", SIGTERM }, { "QUIT", SIGQUIT }, { "WINCH", SIGWINCH }, { "PWR", SIGPWR },
+			{ "IO", SIGIO },     { "URG", SIGURG } };
+	const char *name = strncasecmp(text, "SIG", 3) == 0 ? text + 3 : text;
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+		char number[12];
+
+		snprintf(number, sizeof(number), "%d", signals[i].number);
+		*ret = signals[i].number;
+		if (strcasecmp(name, signals[i].name) == 0 || strcmp(text, number) == 0)
+			return true;
+	}
+	return false;
 }

@@ -3,6 +3,7 @@
 
 #include "cli/option_errors.h"
 #include "cli/option_values.h"
+#include "cli/process_words.h"
 #include "inject/abi/limits.h"
 
 #include <errno.h>
@@ -135,6 +136,24 @@ static bool take_format(struct options *options, const char *text)
 	       options_refuse(options, "--format expects pprof, html, collapsed, speedscope or json, got '%s'", text);
 }
 
+static bool take_at_exit(struct options *options, const char *text)
+{
+	options->at_exit = text;
+	return *text || options_refuse(options, "%s", "the output file's name is empty");
+}
+
+static bool take_every(struct options *options, const char *text)
+{
+	return parse_duration(text, &options->every_ns) ||
+	       options_refuse(options, "--every expects a time, as 60s or 5m, got '%s'", text);
+}
+
+static bool take_on(struct options *options, const char *text)
+{
+	return parse_signal(text, &options->on_signal) ||
+	       options_refuse(options, "--on expects a signal, as SIGUSR2, got '%s'", text);
+}
+
 static bool take_limit(struct options *options, const char *text)
 {
 	uint64_t number;
@@ -161,34 +180,6 @@ static bool take_library(struct options *options, const char *text)
 	return take_own_rule(options, FRAME_RULE_LIBRARY, text);
 }
 
-static bool take_once(struct options *options, const char **ret, const char *name, const char *text)
-{
-	if (*ret)
-		return options_refuse(options, "%s can be given once", name);
-	*ret = text;
-	return true;
-}
-
-static bool take_name(struct options *options, const char *text)
-{
-	return take_once(options, &options->filter.name, "--name", text);
-}
-
-static bool take_cgroup(struct options *options, const char *text)
-{
-	return take_once(options, &options->filter.cgroup, "--cgroup", text);
-}
-
-static bool take_container(struct options *options, const char *text)
-{
-	return take_once(options, &options->filter.container, "--container", text);
-}
-
-static bool take_user(struct options *options, const char *text)
-{
-	return take_once(options, &options->filter.user, "--user", text);
-}
-
 // Where an option without a value is noted; NULL = it is none of these.
 static bool *flag_of(struct options *options, enum option_id id)
 {
@@ -213,6 +204,8 @@ static bool *flag_of(struct options *options, enum option_id id)
 		return &options->stop;
 	case OPTION_LEDGER:
 		return &options->ledger;
+	case OPTION_ANYWAY:
+		return &options->anyway;
 	case OPTION_WIDE:
 		return &options->wide;
 	case OPTION_CUMULATIVE:
@@ -243,6 +236,9 @@ static const struct {
 	{ OPTION_BUDGET, take_budget },
 	{ OPTION_OUTPUT, take_output },
 	{ OPTION_FORMAT, take_format },
+	{ OPTION_AT_EXIT, take_at_exit },
+	{ OPTION_EVERY, take_every },
+	{ OPTION_ON, take_on },
 	{ OPTION_LIMIT, take_limit },
 	{ OPTION_OWN, take_own },
 	{ OPTION_LIBRARY, take_library },
@@ -250,10 +246,10 @@ static const struct {
 	{ OPTION_SORT, view_words_take_sort },
 	{ OPTION_FOCUS, view_words_take_focus },
 	{ OPTION_IGNORE, view_words_take_ignore },
-	{ OPTION_NAME, take_name },
-	{ OPTION_CGROUP, take_cgroup },
-	{ OPTION_CONTAINER, take_container },
-	{ OPTION_USER, take_user },
+	{ OPTION_NAME, process_words_take_name },
+	{ OPTION_CGROUP, process_words_take_cgroup },
+	{ OPTION_CONTAINER, process_words_take_container },
+	{ OPTION_USER, process_words_take_user },
 };
 
 static bool take_option(struct options *options, enum option_id id, const char *text)
@@ -321,11 +317,19 @@ static bool check_settings(const struct options *options)
 				      "--stop-recording, --start-recording, --depth)");
 	if (options->output && strcmp(options->output, "-") == 0 && options->json)
 		return options_refuse(options, "%s", "-o - and --json both want standard output");
-	if (options->format != PROFILE_BY_NAME && !options->output)
-		return options_refuse(options, "%s", "--format is of what -o writes, and there is no -o");
+	if (options->format != PROFILE_BY_NAME && !options->output && !options->at_exit)
+		return options_refuse(options, "--format is of what %s, and there is none",
+				      options->command == COMMAND_RUN ? "-o and --at-exit write" : "-o writes");
+	if (options->command == COMMAND_RUN && (options->every_ns || options->on_signal) && !options->output)
+		return options_refuse(options, "%s", "--every and --on need -o FILE, where the profiles go");
+	if (options->command == COMMAND_RUN && options->output && !options->every_ns && !options->on_signal)
+		return options_refuse(options, "%s", "-o needs --every or --on; --at-exit FILE is for the end");
+	if (options->command == COMMAND_RUN && ((options->output && strcmp(options->output, "-") == 0) ||
+						(options->at_exit && strcmp(options->at_exit, "-") == 0)))
+		return options_refuse(options, "%s", "standard output is the command's: profiles of run go to files");
 	if (options->output && !*options->output)
 		return options_refuse(options, "%s", "the output file's name is empty");
-	if (options->command == COMMAND_DIFF && options->output && options->output[strlen(options->output) - 1] == '/')
+	if (options->command != COMMAND_DUMP && options->output && options->output[strlen(options->output) - 1] == '/')
 		return options_refuse(options, "-o DIR/ is only valid with dump; add a file name to %s",
 				      options->output);
 	return view_words_check(options);
@@ -349,33 +353,6 @@ static bool take_paths(struct options *options, int count, char **operands)
 	return true;
 }
 
-// Numbers, or what the processes are; not both, which could mean either that all holds or that some does.
-static bool take_processes(struct options *options, int count, char **operands)
-{
-	const bool is_filtered = hs_process_filter_is_given(&options->filter);
-	struct hs_error *error = hs_process_filter_check(&options->filter);
-
-	if (error) {
-		options_refuse(options, "%s", error->message);
-		hs_error_destroy(error);
-		return false;
-	}
-	if (count > 1 && !strstr(command_describe(options->command)->operands, "..."))
-		return options_refuse(options, "too many arguments: %s", operands[1]);
-	if (count > 0 && is_filtered)
-		return options_refuse(
-			options, "PID %s and --name, --cgroup, --container, --user exclude each other: give either",
-			operands[0]);
-	if (options->all && !is_filtered)
-		return options_refuse(options, "%s", "--all needs --name, --cgroup, --container or --user");
-	if (count == 0 && !is_filtered && options->command != COMMAND_STATUS)
-		return options_refuse(options, "%s", "the PID is missing, or --name, --cgroup, --container or --user");
-	options->pids = (const char *const *)operands;
-	options->pid_count = (size_t)count;
-	options->pid_text = count > 0 ? operands[0] : NULL;
-	return true;
-}
-
 static bool check_operands(struct options *options, uint64_t given, int count, char **operands)
 {
 	const bool is_of_process = options->command == COMMAND_REPORT && count == 1 && is_number(operands[0]);
@@ -387,10 +364,14 @@ static bool check_operands(struct options *options, uint64_t given, int count, c
 		return options_refuse(options, "%s", "a command is missing");
 	if (!check_given(options, given))
 		return false;
+	if (options->command == COMMAND_RUN) {
+		options->command_words = operands;
+		return count > 0 ? check_settings(options) : options_refuse(options, "%s", "the command is missing");
+	}
 	if (command_takes_files(command_describe(options->command)) && !is_of_process)
 		is_good = take_paths(options, count, operands);
 	else
-		is_good = take_processes(options, count, operands);
+		is_good = process_words_take(options, count, operands);
 	return is_good && check_settings(options);
 }
 
@@ -405,9 +386,13 @@ static bool take_help_subject(struct options *options, int count, char **words)
 	return options->help = true;
 }
 
-// What getopt wants, of the table. A colon first: it then tells a missing value from an unknown option.
-static void make_getopt_tables(struct option long_options[OPTIONS_MAX + 1], char short_options[2 * OPTIONS_MAX + 2])
+// What getopt wants, of the table. A colon first: it then tells a missing value from an unknown option. `is_ordered`:
+// options end at the first word that is none, so with a plus before.
+static void make_getopt_tables(bool is_ordered, struct option long_options[OPTIONS_MAX + 1],
+			       char short_options[2 * OPTIONS_MAX + 3])
 {
+	if (is_ordered)
+		*short_options++ = '+';
 	*short_options++ = ':';
 	for (size_t i = 0; i < option_count && i < OPTIONS_MAX; i++) {
 		const struct option_description *option = &option_table[i];
@@ -427,11 +412,11 @@ static void make_getopt_tables(struct option long_options[OPTIONS_MAX + 1], char
 static bool parse_options(int argc, char **argv, struct options *options, uint64_t *given_ret)
 {
 	struct option long_options[OPTIONS_MAX + 1];
-	char short_options[2 * OPTIONS_MAX + 2];
+	char short_options[2 * OPTIONS_MAX + 3];
 	int option;
 
 	*given_ret = 0;
-	make_getopt_tables(long_options, short_options);
+	make_getopt_tables(options->command == COMMAND_RUN, long_options, short_options);
 	while ((option = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
 		const struct option_description *description = option_describe(option);
 

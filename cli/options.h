@@ -43,6 +43,11 @@ struct options {
 	bool stop_recording, start_recording;           // set
 	const char *allocators[HS_USER_ALLOCATORS_MAX]; // --allocator
 	size_t allocator_count;
+	char *const *command_words; // run: the command and its arguments, ended by NULL
+	const char *at_exit;        // run: --at-exit
+	uint64_t every_ns;          // run: --every; 0 = none given
+	int on_signal;              // run: --on; 0 = none given
+	bool anyway;                // run: --anyway
 	bool json, quiet, verbose;
 	bool wants_json; // --json stands somewhere, though what is wrong with the line may come before it
 	bool help, version;

@@ -35,6 +35,14 @@ struct hs_dump_result {
 // before the process is touched. *ret is the caller's, and stays where it is; on failure it is empty.
 struct hs_error *hs_dump(const struct process *process, const struct hs_dump_options *options,
 			 struct hs_dump_result *ret) HS_MUST_CHECK;
+
+// The same of what was copied before (lib/run.h), once. The copy stays the caller's, and is empty then.
+struct heap_copy;
+struct hs_error *hs_dump_copied(struct heap_copy *copy, const struct hs_dump_options *options,
+				struct hs_dump_result *ret) HS_MUST_CHECK;
+// Whether a profile could be written there now: the error of hs_dump, before there is anything to write.
+struct hs_error *hs_dump_check_output(const char *path, enum profile_format format) HS_MUST_CHECK;
+
 void hs_dump_result_deinit(struct hs_dump_result *result);
 
 #endif

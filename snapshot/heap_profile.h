@@ -108,6 +108,7 @@ struct heap_profile {
 	int64_t interval_most; // then: the largest mean interval since attach, bytes. As many may be live, about, and
 			       // shown nowhere; 0 = as `period`
 	uint64_t stopped_ns;   // for how long the target's threads were stopped; 0 = not at all
+	bool has_ended;        // since: what is said of the process is of that moment. Not in files
 	const char *stopped_because; // static; NULL = they were not
 	uint32_t copies; // that were begun while they ran; all but the last one, if that is the snapshot, were thrown
 			 // away: the log got full

@@ -6,6 +6,7 @@
 #include "attach/region/region_access.h"
 #include "attach/region/thread_slots.h"
 #include "attach/session/transaction.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "snapshot/copy/running_copy.h"
@@ -15,28 +16,44 @@
 #include "snapshot/profile/aggregate.h"
 #include "snapshot/profile/ledger.h"
 #include "snapshot/profile/profile_build.h"
+#include "snapshot/symbols/module_files.h"
 #include "snapshot/symbols/symbolize.h"
 
 #include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { RUNNING_TRIES = 2 };
 
-// What is taken from the process; all later stages work on this alone (symbols read files).
-struct raw_snapshot {
+// What is taken from the process; all later stages work on this alone (symbols read files, and are of a process that
+// may have ended since).
+struct heap_copy {
 	struct table_copy copy;
 	struct proc_maps maps;
+	struct module_files files; // where the files of its modules are found
+	char *program;
+	pid_t pid;
+	struct profile_memory memory;
+	struct snapshot_timing timing;
 	uint64_t wall_ns, monotonic_ns;
 	uint64_t pending; // blocks that are in the copy as if they were not being reallocated
 	uint64_t log_records;
 	uint32_t copies;
 	const char *stopped_because; // as in heap_profile
+	bool has_ended;              // likewise
 };
 
-static void raw_deinit(struct raw_snapshot *raw)
+void heap_copy_destroy(struct heap_copy *copy)
 {
-	table_copy_deinit(&raw->copy);
-	proc_maps_deinit(&raw->maps);
+	if (!copy)
+		return;
+	table_copy_deinit(&copy->copy);
+	proc_maps_deinit(&copy->maps);
+	module_files_close(&copy->files);
+	free(copy->program);
+	free(copy);
 }
 
 // Slots of ended threads are given back only while all threads stand still: without that, a new thread could take one
@@ -67,7 +84,7 @@ static struct hs_error *refuse_another_program(const struct region_access *acces
 				 access->process->pid);
 }
 
-static struct hs_error *copy_running(struct running_cut *cut, size_t living, struct raw_snapshot *raw,
+static struct hs_error *copy_running(struct running_cut *cut, size_t living, struct heap_copy *raw,
 				     struct snapshot_timing *timing, enum running_obstacle *obstacle)
 {
 	struct running_report report;
@@ -90,7 +107,7 @@ static struct hs_error *copy_running(struct running_cut *cut, size_t living, str
 }
 
 // `obstacle`: why there is no copy; none = there is.
-static struct hs_error *take_running(const struct region_access *access, size_t living, struct raw_snapshot *raw,
+static struct hs_error *take_running(const struct region_access *access, size_t living, struct heap_copy *raw,
 				     struct snapshot_timing *timing, enum running_obstacle *obstacle)
 {
 	struct running_cut cut;
@@ -120,7 +137,7 @@ static struct hs_error *clear_away(const struct region_access *access)
 	return error;
 }
 
-static struct hs_error *take_stopped(struct region_access *access, struct raw_snapshot *raw,
+static struct hs_error *take_stopped(struct region_access *access, struct heap_copy *raw,
 				     struct snapshot_timing *timing)
 {
 	struct frozen_process frozen;
@@ -148,46 +165,11 @@ static struct hs_error *take_stopped(struct region_access *access, struct raw_sn
 	return error;
 }
 
-static struct hs_error *digest(const struct process *process, struct raw_snapshot *raw, struct heap_profile *profile,
-			       struct snapshot_timing *timing)
-{
-	struct table_view view;
-	struct aggregate totals;
-	struct hs_error *error;
-	uint64_t began, attached_ns;
-
-	table_copy_view(&raw->copy, &view);
-	attached_ns = table_header(&view)->attach_monotonic_ns;
-	hs_progress("adding up", 0, 0);
-	error = aggregate_make(&view, &totals);
-	if (error)
-		return error;
-	error = profile_build(&view, &totals, &raw->maps, profile);
-	totals.pending += raw->pending;
-	if (!error)
-		error = ledger_build(&view, &totals, profile);
-	aggregate_deinit(&totals);
-	table_copy_deinit(&raw->copy); // large; no longer needed, and not for the processes that read symbols
-	if (error)
-		return error;
-	profile->time_ns = (int64_t)raw->wall_ns;
-	profile->duration_ns = (int64_t)(raw->monotonic_ns - attached_ns);
-	profile->stopped_ns = timing->stopped_ns;
-	profile->stopped_because = raw->stopped_because;
-	profile->log_records = raw->log_records;
-	profile->copies = raw->copies;
-	error = fault_point("symbolize");
-	began = hs_monotonic_ns();
-	if (!error)
-		error = symbolize_profile(process, profile);
-	timing->symbolize_ns = hs_monotonic_ns() - began;
-	return error;
-}
-
-static struct hs_error *take_raw(struct region_access *access, const struct transaction *transaction, bool stop,
-				 struct raw_snapshot *raw, struct snapshot_timing *timing)
+static struct hs_error *take_raw(struct region_access *access, const struct transaction *transaction,
+				 enum heap_copy_way way, struct heap_copy *raw, struct snapshot_timing *timing)
 {
 	const struct target_info *target = &transaction->target;
+	const bool stop = way == HEAP_COPY_STOPPED;
 	enum running_obstacle obstacle = OBSTACLE_none;
 	struct hs_error *error;
 
@@ -197,13 +179,16 @@ static struct hs_error *take_raw(struct region_access *access, const struct tran
 	error = stop ? clear_away(access) : take_running(access, target->threads.count, raw, timing, &obstacle);
 	if (error || (!stop && obstacle == OBSTACLE_none))
 		return error;
+	if (way == HEAP_COPY_UNSTOPPED)
+		return hs_error_create(HS_ERROR_REFUSED, "process %d would have to be stopped: %s",
+				       (int)access->process->pid, running_obstacle_text(obstacle));
 	raw->stopped_because = stop ? "asked for" : running_obstacle_text(obstacle);
 	error = transaction_will_stop(transaction);
 	return error ? error : take_stopped(access, raw, timing);
 }
 
-static struct hs_error *take_of(const struct process *process, const struct transaction *transaction, bool stop,
-				struct raw_snapshot *raw, struct snapshot_timing *timing)
+static struct hs_error *take_of(const struct process *process, const struct transaction *transaction,
+				enum heap_copy_way way, struct heap_copy *raw, struct snapshot_timing *timing)
 {
 	struct region_access access;
 	struct proc_maps maps;
@@ -217,39 +202,134 @@ static struct hs_error *take_of(const struct process *process, const struct tran
 		return error;
 	error = region_refuse_unfinished(&access);
 	if (!error)
-		error = take_raw(&access, transaction, stop, raw, timing);
+		error = take_raw(&access, transaction, way, raw, timing);
 	region_close(&access);
 	return error;
 }
 
 // The lock is held while the process is worked on; symbols are read from files, by processes of their own.
-static struct hs_error *take_locked(const struct process *process, bool stop, struct raw_snapshot *raw,
-				    struct heap_profile *profile, struct snapshot_timing *timing)
+static struct hs_error *take_locked(const struct process *process, enum heap_copy_way way, struct heap_copy *copy)
 {
 	struct transaction transaction;
 	struct hs_error *error = transaction_begin(process, WORK_dump, &transaction);
 
 	if (error)
 		return error;
-	profile->program =
-		strdup(transaction.target.executable ? transaction.target.executable : transaction.target.name);
-	error = profile->program ? take_of(process, &transaction, stop, raw, timing) : &hs_error_no_memory;
+	copy->program = strdup(transaction.target.executable ? transaction.target.executable : transaction.target.name);
+	error = copy->program ? take_of(process, &transaction, way, copy, &copy->timing) : &hs_error_no_memory;
 	return transaction_end(&transaction, error);
 }
 
-struct hs_error *snapshot_take(const struct process *process, bool stop, struct heap_profile *ret,
-			       struct snapshot_timing *timing)
+// Owned by the caller; NULL: out of memory. `name`: what is taken where the executable's path cannot be read.
+static char *process_program(const struct process *process, char *name)
 {
-	struct raw_snapshot raw = { 0 };
+	HS_CLEANUP_CLOSE int folder = process_live_folder(process);
+	char path[PATH_MAX];
+	const ssize_t length = folder < 0 ? -1 : readlinkat(folder, "exe", path, sizeof(path) - 1);
+
+	if (length >= 0) {
+		path[length] = 0;
+		return strdup(path);
+	}
+	name[strcspn(name, "\n")] = 0;
+	return strdup(name);
+}
+
+// Of a process that stands: what the region holds is what a stop of all its threads would find.
+static struct hs_error *take_standing(const struct process *process, struct heap_copy *copy)
+{
+	struct snapshot_timing *timing = &copy->timing;
+	HS_CLEANUP_FREE char *name = NULL;
+	struct region_access access;
+	struct hs_error *error = proc_maps_read(process, &copy->maps);
+
+	if (error)
+		return error;
+	error = process_read_file(process, "comm", &name, NULL);
+	if (error)
+		return error;
+	copy->program = process_program(process, name);
+	if (!copy->program)
+		return &hs_error_no_memory;
+	error = region_open(process, &copy->maps, &access);
+	if (error)
+		return error;
+	copy->wall_ns = hs_wall_ns();
+	copy->monotonic_ns = hs_monotonic_ns();
+	error = region_refuse_unfinished(&access);
+	if (!error)
+		error = table_copy_take(&access, NULL, &copy->copy);
+	timing->copy_ns = timing->stopped_ns = hs_monotonic_ns() - copy->monotonic_ns;
+	copy->stopped_because = "it was about to end";
+	copy->has_ended = true;
+	region_close(&access);
+	return error;
+}
+
+struct hs_error *heap_copy_take(const struct process *process, enum heap_copy_way way, struct heap_copy **ret)
+{
+	struct heap_copy *copy = calloc(1, sizeof(*copy));
 	struct hs_error *error;
 
-	*ret = (struct heap_profile){ .pid = process->pid };
-	*timing = (struct snapshot_timing){ 0 };
-	error = take_locked(process, stop, &raw, ret, timing);
-	ret->memory = process_memory_read(process);
+	*ret = NULL;
+	if (!copy)
+		return &hs_error_no_memory;
+	copy->pid = process->pid;
+	copy->files.root_fd = -1;
+	error = way == HEAP_COPY_STANDING ? take_standing(process, copy) : take_locked(process, way, copy);
+	if (error) {
+		heap_copy_destroy(copy);
+		return error;
+	}
+	copy->memory = process_memory_read(process);
+	module_files_open(process, &copy->files);
+	*ret = copy;
+	return NULL;
+}
+
+static struct hs_error *add_up(struct heap_copy *copy, struct heap_profile *profile)
+{
+	struct table_view view;
+	struct aggregate totals;
+	struct hs_error *error;
+
+	table_copy_view(&copy->copy, &view);
+	profile->duration_ns = (int64_t)(copy->monotonic_ns - table_header(&view)->attach_monotonic_ns);
+	hs_progress("adding up", 0, 0);
+	error = aggregate_make(&view, &totals);
+	if (error)
+		return error;
+	error = profile_build(&view, &totals, &copy->maps, profile);
+	totals.pending += copy->pending;
 	if (!error)
-		error = digest(process, &raw, ret, timing);
-	raw_deinit(&raw);
+		error = ledger_build(&view, &totals, profile);
+	aggregate_deinit(&totals);
+	table_copy_deinit(&copy->copy); // large; no longer needed, and not for the processes that read symbols
+	return error;
+}
+
+struct hs_error *heap_copy_digest(struct heap_copy *copy, struct heap_profile *ret, struct snapshot_timing *timing)
+{
+	struct hs_error *error;
+	uint64_t began;
+
+	*ret = (struct heap_profile){ .pid = copy->pid, .memory = copy->memory };
+	ret->program = HS_STEAL_POINTER(copy->program);
+	error = add_up(copy, ret);
+	if (!error) {
+		ret->time_ns = (int64_t)copy->wall_ns;
+		ret->stopped_ns = copy->timing.stopped_ns;
+		ret->stopped_because = copy->stopped_because;
+		ret->log_records = copy->log_records;
+		ret->copies = copy->copies;
+		ret->has_ended = copy->has_ended;
+		error = fault_point("symbolize");
+	}
+	began = hs_monotonic_ns();
+	if (!error)
+		error = symbolize_profile(&copy->files, ret);
+	*timing = copy->timing;
+	timing->symbolize_ns = hs_monotonic_ns() - began;
 	if (error)
 		heap_profile_deinit(ret);
 	return error;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sequence from a live process to a symbolized profile.
+// The sequence from a live process to a symbolized profile, in two steps: what needs the process, and what does not.
 #ifndef HEAPSNAP_SNAPSHOT_SNAPSHOT_H
 #define HEAPSNAP_SNAPSHOT_SNAPSHOT_H
 
@@ -7,7 +7,6 @@
 #include "base/process.h"
 #include "snapshot/heap_profile.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct snapshot_timing {
@@ -16,13 +15,29 @@ struct snapshot_timing {
 	uint64_t symbolize_ns;
 };
 
-// Copies the live table while the target runs; `stop`, or where that cannot be: while all its threads are stopped
-// (heap_profile.stopped_because says why). Then checks, adds up and symbolizes. *ret is owned by the caller
-// (heap_profile_deinit), valid on success only; *timing is always filled as far as it went, in ns of CLOCK_MONOTONIC.
+enum heap_copy_way {
+	HEAP_COPY_RUNNING,   // while its threads run; or, where that cannot be, as the next one
+	HEAP_COPY_UNSTOPPED, // while its threads run; HS_ERROR_REFUSED where that cannot be
+	HEAP_COPY_STOPPED,   // while all its threads are stopped (heap_profile.stopped_because says why)
+	// No thread of it runs any instruction of the program: the last one that is left stands in a stop of this tool,
+	// and goes on only when the caller lets it.
+	HEAP_COPY_STANDING,
+};
+
+// What is taken from a process. All that comes later reads this and files.
+struct heap_copy;
+
+// *ret is owned by the caller (heap_copy_destroy), valid on success only. Times are of CLOCK_MONOTONIC.
 // HS_ERROR_NOT_FOUND: not attached; HS_ERROR_REFUSED: not now, another heapsnap is at work there, say;
 // HS_ERROR_BAD_DATA: the region holds nonsense; HS_ERROR_GONE, HS_ERROR_TIMEOUT, HS_ERROR_INTERRUPTED, HS_ERROR_SYSTEM,
 // HS_ERROR_NO_MEMORY.
-struct hs_error *snapshot_take(const struct process *process, bool stop, struct heap_profile *ret,
-			       struct snapshot_timing *timing) HS_MUST_CHECK;
+struct hs_error *heap_copy_take(const struct process *process, enum heap_copy_way way,
+				struct heap_copy **ret) HS_MUST_CHECK;
+// Checks, adds up and symbolizes. Once: the copy is then empty. The process may have ended; its files of the same names
+// are then those of its modules if their build ids say so. *ret is owned by the caller (heap_profile_deinit), valid on
+// success only; *timing is always filled as far as it went. Errors as above.
+struct hs_error *heap_copy_digest(struct heap_copy *copy, struct heap_profile *ret,
+				  struct snapshot_timing *timing) HS_MUST_CHECK;
+void heap_copy_destroy(struct heap_copy *copy);
 
 #endif

@@ -57,6 +57,10 @@ static struct hs_error *read_stat(const struct process *process, struct target_i
 
 static uint64_t kilobytes(const char *status, const char *key) { return proc_status_number(status, key, 10, 0) * 1024; }
 
+static uint32_t follower; // 0 = none
+
+void target_is_followed_by(uint32_t tracer) { follower = tracer; }
+
 static struct hs_error *read_limits(const struct process *process, struct target_info *info)
 {
 	HS_CLEANUP_FREE char *text = NULL;
@@ -160,6 +164,8 @@ static struct hs_error *read_all(const struct process *process, struct target_in
 	if (!has_own_memory(info))
 		return NULL;
 	info->tracer = (uint32_t)proc_status_number(status, "TracerPid:", 10, 0);
+	if (info->tracer == (uint32_t)getpid() || info->tracer == follower)
+		info->tracer = 0;
 	if (info->tracer)
 		read_name((pid_t)info->tracer, info->tracer_name);
 	info->locked_bytes = kilobytes(status, "VmLck:");

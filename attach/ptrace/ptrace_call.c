@@ -15,6 +15,9 @@
 
 _Static_assert(HS_PTRACE_OPTIONS == (PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC), "options every thread gets");
 _Static_assert(HS_PTRACE_SUSPEND_SECCOMP == PTRACE_O_SUSPEND_SECCOMP, "suspend option");
+_Static_assert(HS_PTRACE_TRACE_EXIT == PTRACE_O_TRACEEXIT, "exit option");
+_Static_assert(HS_PTRACE_EXIT_KILL == PTRACE_O_EXITKILL, "kill option");
+_Static_assert(HS_PTRACE_EVENT_EXIT == PTRACE_EVENT_EXIT, "exit event");
 _Static_assert(HS_PTRACE_EVENT_EXEC == PTRACE_EVENT_EXEC, "exec event");
 _Static_assert(HS_PTRACE_EVENT_STOP == PTRACE_EVENT_STOP, "stop event");
 
@@ -48,6 +51,10 @@ struct hs_error *ptrace_continue(pid_t tid, int signal)
 {
 	return request(PTRACE_CONT, "resume", tid, 0, (uint64_t)signal);
 }
+
+struct hs_error *ptrace_single_step(pid_t tid) { return request(PTRACE_SINGLESTEP, "step", tid, 0, 0); }
+
+struct hs_error *ptrace_listen(pid_t tid) { return request(PTRACE_LISTEN, "leave in its stop", tid, 0, 0); }
 
 struct hs_error *ptrace_continue_to_syscall(pid_t tid, int signal)
 {

@@ -20,8 +20,13 @@
 // Additionally, needs CAP_SYS_ADMIN: the thread's seccomp filters are suspended as long as it is traced
 // (PTRACE_O_SUSPEND_SECCOMP).
 #define HS_PTRACE_SUSPEND_SECCOMP (1ul << 21)
+// Of a thread that is followed (follow.h): stops before it gives up its memory as well.
+#define HS_PTRACE_TRACE_EXIT (0x40ul)
+// It is killed when the tool ends.
+#define HS_PTRACE_EXIT_KILL (1ul << 20)
 // Bits 8 and up of the stop codes that waitid reports.
 #define HS_PTRACE_EVENT_EXEC 4
+#define HS_PTRACE_EVENT_EXIT 6
 #define HS_PTRACE_EVENT_STOP 128
 
 // 0 or an errno: whoever has to may leave it by a jump (seize_guard.h), for it takes no memory and no lock.
@@ -32,6 +37,10 @@ struct hs_error *ptrace_seize_error(pid_t tid, int error_number) HS_MUST_CHECK;
 struct hs_error *ptrace_interrupt(pid_t tid) HS_MUST_CHECK;
 // Resumes; `signal` 0 = none.
 struct hs_error *ptrace_continue(pid_t tid, int signal) HS_MUST_CHECK;
+// One instruction; the stop after it is one for SIGTRAP.
+struct hs_error *ptrace_single_step(pid_t tid) HS_MUST_CHECK;
+// pre: in a group stop. It stays in it, and stops again for the tracer when that ends.
+struct hs_error *ptrace_listen(pid_t tid) HS_MUST_CHECK;
 struct hs_error *ptrace_continue_to_syscall(pid_t tid, int signal) HS_MUST_CHECK;
 struct hs_error *ptrace_detach(pid_t tid, int signal) HS_MUST_CHECK;
 struct hs_error *ptrace_get_registers(pid_t tid, arch_registers *ret) HS_MUST_CHECK;

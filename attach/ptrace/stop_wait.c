@@ -12,6 +12,13 @@
 #include <sys/wait.h>
 #include <time.h>
 
+// Of the tool's own child.
+static struct {
+	pid_t tid; // 0 = none
+	int status;
+	bool is_known;
+} kept;
+
 struct stop stop_peek(pid_t tid)
 {
 	siginfo_t info = { 0 };
@@ -36,7 +43,7 @@ struct stop stop_peek(pid_t tid)
 	}
 	if (info.si_status == (SIGTRAP | 0x80))
 		return (struct stop){ .kind = STOP_SYSCALL };
-	return (struct stop){ .kind = STOP_SIGNAL, .signal = info.si_status & 0x7f };
+	return (struct stop){ .kind = STOP_SIGNAL, .signal = info.si_status & 0x7f, .event = info.si_status >> 8 };
 }
 
 static bool asked_to_end(void)
@@ -71,6 +78,26 @@ struct stop stop_wait(pid_t tid, uint64_t deadline, bool interruptible)
 
 void stop_consume(pid_t tid)
 {
-	while (waitpid(tid, NULL, WNOHANG | __WALL) < 0 && errno == EINTR)
-		;
+	int status = 0;
+	pid_t found;
+
+	do
+		found = waitpid(tid, &status, WNOHANG | __WALL);
+	while (found < 0 && errno == EINTR);
+	if (found > 0 && found == kept.tid && (WIFEXITED(status) || WIFSIGNALED(status))) {
+		kept.status = status;
+		kept.is_known = true;
+	}
+}
+
+void stop_keep_end(pid_t tid)
+{
+	kept.tid = tid;
+	kept.is_known = false;
+}
+
+bool stop_kept_end(pid_t tid, int *status_ret)
+{
+	*status_ret = kept.status;
+	return kept.is_known && kept.tid == tid;
 }

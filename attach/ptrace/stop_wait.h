@@ -17,7 +17,7 @@ enum stop_kind {
 	STOP_NONE,    // runs
 	STOP_EVENT,   // PTRACE_INTERRUPT or a group stop took effect
 	STOP_SYSCALL, // entry or exit of a system call
-	STOP_SIGNAL,  // about to deliver `signal`
+	STOP_SIGNAL,  // about to deliver `signal`; or, with an event, about to end
 	STOP_EXEC,    // has become another program
 	STOP_EXITED,  // dead; the tool must reap it
 	STOP_UNKNOWN, // not this tool's tracee: died and reaped, or took another id in an exec
@@ -26,6 +26,7 @@ enum stop_kind {
 struct stop {
 	enum stop_kind kind;
 	int signal;
+	int event; // HS_PTRACE_EVENT_EXIT: there is no signal to be passed on; else 0
 };
 
 // Never waits.
@@ -36,5 +37,10 @@ struct stop stop_wait(pid_t tid, uint64_t deadline, bool interruptible);
 // pre: STOP_EXITED or STOP_EXEC was seen. A dead thread is forgotten by the kernel only then; one after an exec takes
 // requests only then (looks_like_a_spurious_pid in kernel/ptrace.c), and is STOP_NONE from there on.
 void stop_consume(pid_t tid);
+
+// The end of the tool's own child is told to the tool alone, and only once: where it is consumed, which may happen in
+// the middle of a freeze, its status is kept from now on. stop_kept_end: whether it was; *status_ret as of waitpid(2).
+void stop_keep_end(pid_t tid);
+bool stop_kept_end(pid_t tid, int *status_ret);
 
 #endif

@@ -20,7 +20,7 @@ static const uint64_t MEMORY_BYTES = UINT64_C(8) << 30; // address space: files 
 
 struct symbolizer {
 	struct heap_profile *profile;
-	struct module_files files;
+	const struct module_files *files;
 	struct function_table functions;
 	struct profile_line *lines;
 	size_t line_count, line_room;
@@ -128,7 +128,7 @@ static struct hs_error *ask(struct symbolizer *symbolizer, const struct symbol_q
 		return hs_error_create(HS_ERROR_REFUSED, "not read without a sandbox");
 	if (now >= symbolizer->deadline_ns)
 		return hs_error_create(HS_ERROR_TIMEOUT, "was not started: those before it took %d s", ALL_SECONDS);
-	return symbol_service_ask(&symbolizer->files, question, &limits,
+	return symbol_service_ask(symbolizer->files, question, &limits,
 				  deadline < symbolizer->deadline_ns ? deadline : symbolizer->deadline_ns, answer);
 }
 
@@ -177,7 +177,7 @@ static struct hs_error *symbolize_module(struct symbolizer *symbolizer, const st
 static struct hs_error *symbolize_made_code(struct symbolizer *symbolizer, const struct location_key *keys,
 					    size_t count)
 {
-	HS_CLEANUP_CLOSE int fd = module_files_open_perf_map(&symbolizer->files);
+	HS_CLEANUP_CLOSE int fd = module_files_open_perf_map(symbolizer->files);
 	struct symbol_question question = { .perf_map = fd };
 
 	return fd < 0 ? NULL : symbolize_keys(symbolizer, keys, count, &question, "the program's perf map");
@@ -260,10 +260,11 @@ static void set_mapping_flags(struct symbolizer *symbolizer)
 	}
 }
 
-struct hs_error *symbolize_profile(const struct process *process, struct heap_profile *profile)
+struct hs_error *symbolize_profile(const struct module_files *files, struct heap_profile *profile)
 {
 	struct symbolizer symbolizer = {
 		.profile = profile,
+		.files = files,
 		.deadline_ns = hs_monotonic_ns() + ALL_SECONDS * UINT64_C(1000000000),
 	};
 
@@ -271,11 +272,8 @@ struct hs_error *symbolize_profile(const struct process *process, struct heap_pr
 	if (!symbolizer.has_inlined)
 		return &hs_error_no_memory;
 
-	module_files_open(process, &symbolizer.files);
-
 	struct hs_error *error = symbolize_locations(&symbolizer);
 
-	module_files_close(&symbolizer.files);
 	if (error) {
 		for (size_t i = 0; i < profile->location_count; i++)
 			profile->locations[i].line_count = 0;

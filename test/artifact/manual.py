@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-COMMANDS = ["check", "attach", "set", "dump", "report", "diff", "detach", "status"]
+COMMANDS = ["check", "attach", "run", "set", "dump", "report", "diff", "detach", "status"]
 WIDTH = 80
 COMPOPT = 'compopt() { options=$*; }; '  # bash has it only while it completes
 
@@ -101,6 +101,7 @@ def check_bash(script):
     for words in (["-o", name[:6]], ["--output", "=", name[:6]], ["--output", "="]):
         assert name in complete(script, "heapsnap", "dump", pid, *words), f"no file is completed behind {words}"
         assert quotes_files(script, "heapsnap", "dump", pid, *words), f"a file's name with a blank in it would not be quoted behind {words}"
+    assert "bash" in complete(script, "heapsnap", "run", "--exact", "ba"), "no command is completed"
     assert not quotes_files(script, "heapsnap", "dump", pid[:1]), "a PID is a file's name"
     assert not complete(script, "heapsnap", "attach", "--depth", "=", ""), "a number is guessed behind ="
 
@@ -118,7 +119,7 @@ def wrong_zsh_arguments(arguments, options):
     names = [re.fullmatch(r"(?:\([^)]*\)|\*)?--([a-z-]+)(?:\[[^][]*\]|=\[[^][]*\]:[A-Z=]+:(?:_files| ))", argument) for argument in arguments[:-1]]
     found = {match[1] for match in names if match}
     return [argument for argument, match in zip(arguments, names) if not match and not argument.startswith("(-")] + \
-        [name for letter, name in options if not letter and name not in found] + [last for last in arguments[-1:] if last not in ("*:PID:_pids", "*:profile:_files")]
+        [name for letter, name in options if not letter and name not in found] + [last for last in arguments[-1:] if last not in ("*:PID:_pids", "*:profile:_files", "*::command:_normal")]
 
 
 def fish_options(script, command):

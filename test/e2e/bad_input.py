@@ -48,7 +48,7 @@ def wrong_usage():
 
 
 def help_and_version():
-    for arguments in [["--help"]] + [[command, "--help"] for command in ("check", "attach", "set", "dump", "report", "diff", "detach", "status")]:
+    for arguments in [["--help"]] + [[command, "--help"] for command in ("check", "attach", "run", "set", "dump", "report", "diff", "detach", "status")]:
         result = heapsnap(*arguments)
         check_equal(result.status, 0, str(result))
         check("usage" in result.stdout.lower() and "heapsnap" in result.stdout, f"no usage text: {result}")

@@ -3,7 +3,7 @@ foreach(name options_test view_words_test)
   hs_unit_test(${name} hs_lib)
   target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/help.c
     ${PROJECT_SOURCE_DIR}/cli/option_errors.c ${PROJECT_SOURCE_DIR}/cli/option_table.c ${PROJECT_SOURCE_DIR}/cli/option_values.c
-    ${PROJECT_SOURCE_DIR}/cli/options.c ${PROJECT_SOURCE_DIR}/cli/similar_word.c ${PROJECT_SOURCE_DIR}/cli/view_words.c
+    ${PROJECT_SOURCE_DIR}/cli/options.c ${PROJECT_SOURCE_DIR}/cli/process_words.c ${PROJECT_SOURCE_DIR}/cli/similar_word.c ${PROJECT_SOURCE_DIR}/cli/view_words.c
     ${PROJECT_SOURCE_DIR}/cli/view_words_parse.c)
 endforeach()
 hs_unit_test(console_test hs_views hs_base)

@@ -11,18 +11,24 @@ static const struct process process_42 = { .pid = 42, .folder = -1, .pidfd = -1 
 static bool snapshot_fails;
 static int snapshots;
 
-struct hs_error *snapshot_take(const struct process *process, bool stop, struct heap_profile *ret,
-			       struct snapshot_timing *timing)
+struct hs_error *heap_copy_take(const struct process *process, enum heap_copy_way way, struct heap_copy **ret)
 {
 	(void)process;
-	(void)stop;
+	(void)way;
 	snapshots++;
-	if (snapshot_fails)
-		return hs_error_create(HS_ERROR_GONE, "the process has ended");
+	*ret = NULL;
+	return snapshot_fails ? hs_error_create(HS_ERROR_GONE, "the process has ended") : NULL;
+}
+
+struct hs_error *heap_copy_digest(struct heap_copy *copy, struct heap_profile *ret, struct snapshot_timing *timing)
+{
+	(void)copy;
 	*ret = (struct heap_profile){ .pid = 42 };
 	*timing = (struct snapshot_timing){ .stopped_ns = 7 };
 	return NULL;
 }
+
+void heap_copy_destroy(struct heap_copy *copy) { (void)copy; }
 
 // There is no memory to encode in.
 struct hs_error *pprof_encode(const struct heap_profile *profile, const struct pprof_options *options,

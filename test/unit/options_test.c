@@ -4,6 +4,8 @@
 #include "inject/abi/limits.h"
 #include "parsed_options.h"
 
+#include <signal.h>
+
 #define KIB (UINT64_C(1) << 10)
 #define MIB (UINT64_C(1) << 20)
 #define GIB (UINT64_C(1) << 30)
@@ -178,13 +180,64 @@ static void test_settings(void)
 	bad("set 1 --samples-per-word 1e-3 --budget 3", "only one of --sample");
 	bad("set 1 --exact --stop-recording", "exclude each other");
 	bad("set 1 --start-recording --stop-recording", "exclude each other");
-	bad("set 1 --exact --max-memory 1M", "--max-memory is only valid with check and attach");
+	bad("set 1 --exact --max-memory 1M", "--max-memory is only valid with check, attach and run");
 	bad("set 1 --depth 0", "--depth expects a number from 1 to 256");
 	bad("set 1 --sample", "--sample needs a value");
 	bad("set 1 --samples-per-word", "--samples-per-word needs a value");
 	bad("attach 1 --stop-recording", "--stop-recording is only valid with set");
-	bad("status 1 --exact", "--exact is only valid with attach and set");
-	bad("detach 1 --samples-per-word 1e-3", "--samples-per-word is only valid with attach and set");
+	bad("status 1 --exact", "--exact is only valid with attach, run and set");
+	bad("detach 1 --samples-per-word 1e-3", "--samples-per-word is only valid with attach, run and set");
+}
+
+static void test_run(void)
+{
+	static const struct {
+		const char *text;
+		int number;
+	} signals[] = { { "USR2", SIGUSR2 },
+			{ "SIGUSR2", SIGUSR2 },
+			{ "sigusr1", SIGUSR1 },
+			{ "12", SIGUSR2 },
+			{ "HUP", SIGHUP } };
+	static const struct {
+		const char *text;
+		uint64_t ns;
+	} times[] = { { "60s", 60000000000 }, { "5m", 300000000000 }, { "1.5", 1500000000 }, { "20ms", 20000000 } };
+	struct options options = good("run --at-exit x --exact -- program -o y --json --");
+	char line[100];
+
+	CHECK_EQUAL(options.command, COMMAND_RUN);
+	CHECK_STRING(options.at_exit, "x");
+	CHECK(!options.output && !options.json && options.sampling.mode == HS_SAMPLING_EXACT);
+	CHECK_STRING(options.command_words[0], "program");
+	CHECK_STRING(options.command_words[4], "--");
+	CHECK(!options.command_words[5]);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+		snprintf(line, sizeof(line), "run -o x --on %s -- a", signals[i].text);
+		CHECK_EQUAL(good(line).on_signal, signals[i].number);
+	}
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+		snprintf(line, sizeof(line), "run -o x --every %s -- a", times[i].text);
+		CHECK_EQUAL(good(line).every_ns, times[i].ns);
+	}
+	bad("run", "the command is missing");
+	bad("run --", "the command is missing");
+	bad("run --every 1s -- a", "need -o FILE");
+	bad("run --on USR2 -- a", "need -o FILE");
+	bad("run -o x -- a", "needs --every or --on");
+	bad("run -o x --every 0s -- a", "expects a time");
+	bad("run -o x --every -1 -- a", "expects a time");
+	bad("run -o x --on KILL -- a", "expects a signal");
+	bad("run -o x --on 9 -- a", "expects a signal");
+	bad("run -o x --on '' -- a", "expects a signal");
+	bad("run -o - --every 1s -- a", "standard output is the command's");
+	bad("run --at-exit - -- a", "standard output is the command's");
+	bad("run --at-exit '' -- a", "name is empty");
+	bad("run -o x/ --every 1s -- a", "-o DIR/ is only valid with dump; add a file name to x/\n");
+	bad("run --format json -- a", "--format is of what -o and --at-exit write, and there is none");
+	CHECK_EQUAL(good("run --at-exit x --format json -- a").format, PROFILE_JSON);
+	bad("run --json -- a", "--json is only valid with");
+	bad("attach 1 --anyway", "--anyway is only valid with run");
 }
 
 static void test_wrong(void)
@@ -212,13 +265,13 @@ static void test_wrong(void)
 	bad("dump 1 -o", "-o needs a value");
 	bad("dump 1 --output", "--output needs a value");
 	bad("attach 1 --depth", "--depth needs a value");
-	bad("attach 1 -o x", "-o is only valid with dump and diff");
-	bad("status -o x", "-o is only valid with dump and diff");
-	bad("dump 1 -o x --depth 5", "--depth is only valid with attach and set");
-	bad("attach 1 --errors", "--errors is only valid with dump");
+	bad("attach 1 -o x", "-o is only valid with run, dump and diff");
+	bad("status -o x", "-o is only valid with run, dump and diff");
+	bad("dump 1 -o x --depth 5", "--depth is only valid with attach, run and set");
+	bad("attach 1 --errors", "--errors is only valid with run and dump");
 	CHECK(good("dump 1 -o x --errors").errors);
 	CHECK(!good("dump 1 -o x").errors);
-	bad("detach 1 --max-memory 1M", "--max-memory is only valid with check and attach");
+	bad("detach 1 --max-memory 1M", "--max-memory is only valid with check, attach and run");
 	bad("frobnicate 1", "unknown command 'frobnicate'\n");
 	bad("dmup 1", "did you mean 'dump'?\n");
 	bad("pump 1", "did you mean 'dump'?\n");
@@ -339,6 +392,7 @@ int main(void)
 	test_options();
 	test_sizes();
 	test_settings();
+	test_run();
 	test_wrong();
 	test_processes();
 	test_hints();

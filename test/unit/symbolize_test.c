@@ -98,8 +98,12 @@ static struct heap_profile make_profile(void *address)
 
 static void symbolize(struct heap_profile *profile)
 {
-	struct hs_error *error = symbolize_profile(held_process(profile->pid), profile);
+	struct module_files files;
+	struct hs_error *error;
 
+	module_files_open(held_process(profile->pid), &files);
+	error = symbolize_profile(&files, profile);
+	module_files_close(&files);
 	CHECK(!error);
 	if (error)
 		fprintf(stderr, "%s\n", error->message);

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program that the tool starts itself: brought to the moment before any code of its own runs, and held there.
+//
+// That moment is when the dynamic loader has mapped and relocated the program's libraries, and says so to debuggers
+// (struct r_debug, RT_CONSISTENT): constructors run afterwards, from glibc's loader, or from the program's entry in
+// musl. Where the loader does not say so, it is the program's entry point: constructors of libraries have run before
+// then. Without a loader, it is in the C library's beginning, where the main thread has got its thread pointer; where
+// that is not found, at main, or else at the entry point.
+//
+// What is written for it, into private memory of the process, is one breakpoint at each of these two places; both are
+// taken out again before anything else is done. So two pages of code are the process's own copies from then on, the
+// same as their files.
+#ifndef HEAPSNAP_ATTACH_PTRACE_LAUNCH_H
+#define HEAPSNAP_ATTACH_PTRACE_LAUNCH_H
+
+#include "base/error.h"
+#include "base/process.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+// Starts a child that executes the command (execvp(3)), with all that this tool was started with
+// (base/inherited_state.h). On success the program has been executed, this tool traces it, and nothing of it has run;
+// it is killed if the tool ends. HS_ERROR_REMOTE: it cannot be executed, and error_number says why; HS_ERROR_GONE: it
+// was killed meanwhile; HS_ERROR_SYSTEM, HS_ERROR_INTERRUPTED: no child is left. pre: the tool has one thread
+struct hs_error *launch_begin(char *const *command, pid_t *pid_ret) HS_MUST_CHECK;
+
+// The same without a tracer: it runs.
+struct hs_error *launch_plainly(char *const *command, pid_t *pid_ret) HS_MUST_CHECK;
+
+// From there to the moment, and leaves it stopped by SIGSTOP, without a tracer. *missed_ret: constructors may
+// have run before. HS_ERROR_GONE: it ended on the way (a library is missing), and is a child to
+// be waited for; all others: it stands as it stood, or was killed. pre: it is traced by this tool and stands in the
+// stop of an exec
+struct hs_error *launch_hold(const struct process *process, bool *missed_ret) HS_MUST_CHECK;
+
+// A process beside the tool that looks after one that stands stopped: it makes it go on, or kills it, when the tool
+// ends before it says launch_keeper_end.
+struct launch_keeper {
+	pid_t pid; // 0 = none
+	int fd;
+};
+struct hs_error *launch_keeper_begin(const struct process *process, int signal,
+				     struct launch_keeper *ret) HS_MUST_CHECK;
+void launch_keeper_end(struct launch_keeper *keeper);
+
+#endif

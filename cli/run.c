@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/run.h"
+
+#include "base/cleanup.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/headline.h"
+#include "cli/unseen_text.h"
+#include "cli/view_text.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+
+// As shells, env(1) and timeout(1) end where a command was not run.
+enum { STATUS_NOT_RUN = 125, STATUS_NOT_EXECUTABLE = 126, STATUS_NOT_FOUND = 127 };
+
+static struct hs_error *show(const struct options *options, const struct hs_dump_result *result, const char *output)
+{
+	char file[NUMBER_SIZE], count[COUNT_SIZE];
+	struct hs_error *error;
+
+	headline_print(options, &result->profile);
+	shown_print(options, &result->view);
+	error = view_rows_print(options, &result->view);
+	if (error)
+		return error;
+	truth_print(options, &result->profile);
+	if (output)
+		console_print(options, "%s: %s, from %s\n", output, number_bytes(result->file_bytes, file),
+			      console_count(result->profile.sample_count, "stack", count));
+	return NULL;
+}
+
+// Writes and shows what was copied.
+static struct hs_error *finish(const struct options *options, const struct view_options *view, struct heap_copy *copy,
+			       const char *output)
+{
+	const struct hs_dump_options dump = {
+		.output = output,
+		.format = options->format,
+		.view = *view,
+		.errors = options->errors,
+	};
+	struct hs_dump_result result;
+	struct hs_error *error = hs_dump_copied(copy, &dump, &result);
+
+	if (error)
+		return error;
+	error = show(options, &result, output);
+	hs_dump_result_deinit(&result);
+	return error;
+}
+
+static enum exit_status write_snapshot(const struct options *options, const struct view_options *view,
+				       struct hs_run_event *event)
+{
+	HS_CLEANUP_FREE char *name = NULL;
+	struct hs_error *error = event->error;
+
+	if (!error)
+		error = hs_run_numbered_name(options->output, event->number, &name);
+	if (!error)
+		error = finish(options, view, event->copy, name);
+	hs_run_copy_destroy(event->copy);
+	return error ? console_fail(options, error) : EXIT_DONE;
+}
+
+static void print_attached(const struct options *options, const struct hs_attach_result *result, pid_t pid,
+			   bool constructors_missed)
+{
+	char hooks[COUNT_SIZE], memory[NUMBER_SIZE];
+
+	if (options->verbose)
+		console_print(options, "recording %d from its beginning: %s hooked; region limit %s\n", (int)pid,
+			      console_count(result->hooks, "function", hooks),
+			      number_bytes(result->region_bytes, memory));
+	if (constructors_missed)
+		console_print(options,
+			      "process %d was recorded from its entry point on: constructors of its libraries "
+			      "had run before\n",
+			      (int)pid);
+	if (!result->loader_followed && !result->is_static)
+		console_print(options,
+			      "libraries loaded from now on will not be seen: no hook for the dynamic loader's list\n");
+}
+
+static void tell_executed(const struct options *options, struct hs_run_event *event, pid_t pid)
+{
+	if (event->error)
+		console_complain("process %d has executed another program, which is not recorded: %s\n", (int)pid,
+				 event->error->message);
+	else
+		print_attached(options, &event->attached, pid, event->constructors_missed);
+	hs_error_destroy(event->error);
+}
+
+static void print_end(const struct options *options, pid_t pid, int status)
+{
+	if (WIFSIGNALED(status))
+		console_print(options, "Process %d was ended by SIG%s\n", (int)pid,
+			      sigabbrev_np(WTERMSIG(status)) ? sigabbrev_np(WTERMSIG(status)) : "?");
+	else
+		console_print(options, "Process %d has ended with exit status %d\n", (int)pid, WEXITSTATUS(status));
+}
+
+static void tell_end(const struct options *options, const struct view_options *view, struct hs_run_event *event,
+		     pid_t pid)
+{
+	struct hs_error *error = event->error;
+
+	if (!event->is_recorded) {
+		hs_error_destroy(error);
+		if (options->at_exit)
+			console_complain("no profile %s: process %d was not recorded\n", options->at_exit, (int)pid);
+		return;
+	}
+	print_end(options, pid, event->status);
+	if (!error && event->copy)
+		error = finish(options, view, event->copy, options->at_exit);
+	else if (!error && (options->at_exit || !options->quiet))
+		error = hs_error_create(HS_ERROR_GONE,
+					"the heap at the end of process %d could not be read: it was "
+					"gone before",
+					(int)pid);
+	hs_run_copy_destroy(event->copy);
+	if (error)
+		(void)console_fail(options, error);
+}
+
+// What the command does is not begun where its profiles could not be written.
+static struct hs_error *check_outputs(const struct options *options)
+{
+	HS_CLEANUP_FREE char *name = NULL;
+	struct hs_error *error = hs_dump_check_output(options->at_exit, options->format);
+
+	if (error || !options->output)
+		return error;
+	error = hs_run_numbered_name(options->output, 1, &name);
+	return error ? error : hs_dump_check_output(name, options->format);
+}
+
+static enum exit_status fail_to_begin(const struct options *options, struct hs_error *error)
+{
+	const bool is_unknown = error->error_number == ENOENT, is_command = error->code == HS_ERROR_REMOTE,
+		   is_interrupted = error->code == HS_ERROR_INTERRUPTED;
+
+	(void)console_fail(options, error);
+	if (!is_command && !is_interrupted)
+		console_print(options, "the command was not run; --anyway runs it without recording it\n");
+	return (enum exit_status)(!is_command ? STATUS_NOT_RUN : is_unknown ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE);
+}
+
+// Until the command ends. Returns in a process that writes a snapshot as well.
+static enum exit_status follow(const struct options *options, const struct view_options *view, struct hs_run *run)
+{
+	const pid_t pid = hs_run_process(run)->pid;
+	struct hs_run_event event;
+
+	for (;;) {
+		hs_run_next(run, &event);
+		switch (event.kind) {
+		case HS_RUN_SNAPSHOT:
+			return write_snapshot(options, view, &event);
+		case HS_RUN_EXECUTED:
+			tell_executed(options, &event, pid);
+			break;
+		case HS_RUN_ENDED:
+			tell_end(options, view, &event, pid);
+			hs_run_end(run);
+			hs_run_end_like(event.status);
+		}
+	}
+}
+
+enum exit_status command_run(const struct options *options)
+{
+	const struct hs_run_options run_options = {
+		.command = options->command_words,
+		.attach = { .depth = options->depth,
+			    .max_memory = options->max_memory,
+			    .sampling = options->sampling,
+			    .allocators = { options->allocators, options->allocator_count } },
+		.every_ns = options->every_ns,
+		.on_signal = options->on_signal,
+		.at_end = options->at_exit || !options->quiet,
+		.anyway = options->anyway,
+	};
+	struct view_setting setting;
+	struct hs_attach_result attached;
+	struct hs_run *run = NULL;
+	bool constructors_missed;
+	struct hs_error *why = NULL;
+	struct hs_error *error = view_check(options);
+	enum exit_status status;
+
+	if (!error)
+		error = view_setting_init(options, &setting);
+	if (error)
+		return fail_to_begin(options, error);
+	error = check_outputs(options);
+	if (!error)
+		error = hs_run_begin(&run_options, &run, &attached, &constructors_missed, &why);
+	if (error && !run) {
+		view_setting_deinit(&setting);
+		return fail_to_begin(options, error);
+	}
+	if (why)
+		console_complain("the command is not recorded: %s\n", why->message);
+	else if (!error)
+		print_attached(options, &attached, hs_run_process(run)->pid, constructors_missed);
+	hs_error_destroy(why);
+	hs_error_destroy(error); // it ended before it began, and its status says how
+	status = follow(options, &setting.options, run);
+	view_setting_deinit(&setting);
+	return status;
+}

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/run.h"
+
+#include "attach/guard/interrupt_signal.h"
+#include "attach/process/target.h"
+#include "attach/ptrace/follow.h"
+#include "attach/ptrace/launch.h"
+#include "attach/ptrace/stop_wait.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "lib/run_signals.h"
+#include "snapshot/snapshot.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+// However a stop of the command may be missed, it is looked at so often.
+enum { LOOK_MS = 1000 };
+// The exit status of a writer that cannot copy the command while it runs.
+enum { NEEDS_STOP = 75 };
+
+struct hs_run {
+	struct hs_run_options options;
+	struct process process;
+	struct follow follow;
+	struct run_signals signals;
+	bool is_recorded;
+	bool has_ended;         // nothing of it is left but its status
+	uint64_t next_ns;       // CLOCK_MONOTONIC: when a snapshot is due; 0 = never
+	unsigned snapshots;     // begun so far
+	pid_t writer;           // the process that writes one; 0 = none
+	bool needs_stop;        // it cannot be copied while it runs
+	bool is_owed;           // one is still to be taken, with a stop
+	struct heap_copy *last; // of its end
+	struct hs_error *last_error;
+};
+
+const struct process *hs_run_process(const struct hs_run *run) { return &run->process; }
+
+void hs_run_copy_destroy(struct heap_copy *copy) { heap_copy_destroy(copy); }
+
+static void destroy(struct hs_run *run)
+{
+	heap_copy_destroy(run->last);
+	hs_error_destroy(run->last_error);
+	process_close(&run->process);
+	free(run);
+}
+
+static void kill_and_reap(struct hs_run *run)
+{
+	int status;
+
+	kill(run->process.pid, SIGKILL);
+	while (!stop_kept_end(run->process.pid, &status) && waitpid(run->process.pid, &status, __WALL) < 0 &&
+	       errno == EINTR)
+		;
+}
+
+// From the stop of an exec: brings the program to its beginning, attaches, and lets it run, followed. On failure it
+// stands stopped, or as launch_hold leaves it. `on_end`: the signal that it gets if this tool ends meanwhile.
+static struct hs_error *record(struct hs_run *run, int on_end, struct hs_attach_result *attached,
+			       bool *constructors_missed)
+{
+	struct launch_keeper keeper;
+	struct hs_error *error = launch_keeper_begin(&run->process, on_end, &keeper);
+
+	if (error)
+		return error;
+	error = launch_hold(&run->process, constructors_missed);
+	if (!error)
+		error = hs_attach(&run->process, &run->options.attach, attached);
+	run->is_recorded = !error;
+	if (!error)
+		error = follow_begin(&run->process, &run->follow);
+	if (!error && kill(run->process.pid, SIGCONT) != 0)
+		error = hs_error_system(errno, "cannot let process %d go on", (int)run->process.pid);
+	launch_keeper_end(&keeper);
+	return error;
+}
+
+// Runs the command without any of this.
+static struct hs_error *run_plainly(struct hs_run *run)
+{
+	struct hs_error *error;
+	pid_t pid;
+
+	process_close(&run->process);
+	error = launch_plainly(run->options.command, &pid);
+	if (error)
+		return error;
+	run->is_recorded = false;
+	stop_keep_end(pid);
+	return process_open(pid, &run->process);
+}
+
+static struct hs_error *begin(struct hs_run *run, struct hs_attach_result *attached, bool *constructors_missed,
+			      struct hs_error **why_ret)
+{
+	struct hs_error *error;
+	pid_t pid;
+
+	error = launch_begin(run->options.command, &pid);
+	if (error)
+		return error;
+	stop_keep_end(pid);
+	run->process.pid = pid;
+	error = process_open(pid, &run->process);
+	if (!error)
+		error = record(run, SIGKILL, attached, constructors_missed);
+	if (!error || error->code == HS_ERROR_GONE)
+		return error;
+	kill_and_reap(run);
+	if (!run->options.anyway || error->code == HS_ERROR_INTERRUPTED)
+		return error;
+	*why_ret = error;
+	error = run_plainly(run);
+	if (error) {
+		error = hs_error_join(error, *why_ret);
+		*why_ret = NULL;
+	}
+	return error;
+}
+
+struct hs_error *hs_run_begin(const struct hs_run_options *options, struct hs_run **ret,
+			      struct hs_attach_result *attached_ret, bool *constructors_missed_ret,
+			      struct hs_error **why_ret)
+{
+	struct hs_run *run = calloc(1, sizeof(*run));
+	struct hs_error *error;
+
+	*ret = NULL;
+	*attached_ret = (struct hs_attach_result){ 0 };
+	*constructors_missed_ret = false;
+	*why_ret = NULL;
+	if (!run)
+		return &hs_error_no_memory;
+	run->options = *options;
+	run->process = PROCESS_CLOSED;
+	error = begin(run, attached_ret, constructors_missed_ret, why_ret);
+	if (error && error->code != HS_ERROR_GONE) {
+		destroy(run);
+		return error;
+	}
+	run_signals_begin(options->on_signal, &run->signals);
+	if (options->every_ns)
+		run->next_ns = hs_monotonic_ns() + options->every_ns;
+	*ret = run;
+	return error;
+}
+
+// Reaps it where it has ended; waits for that without WNOHANG.
+static bool writer_is_busy(struct hs_run *run, int flags)
+{
+	int status = 0;
+	pid_t found;
+
+	if (!run->writer)
+		return false;
+	do
+		found = waitpid(run->writer, &status, flags);
+	while (found < 0 && errno == EINTR);
+	if (found == 0)
+		return true;
+	run->writer = 0;
+	run->is_owed = found > 0 && WIFEXITED(status) && WEXITSTATUS(status) == NEEDS_STOP;
+	run->needs_stop |= run->is_owed;
+	return false;
+}
+
+// Goes on in a child, which writes the snapshot: true there. It copies what it is not given.
+static bool start_writer(struct hs_run *run, struct heap_copy *copy, struct hs_run_event *ret)
+{
+	const pid_t tool = getpid();
+	struct hs_error *error = NULL;
+
+	fflush(NULL);
+	run->writer = fork();
+	if (run->writer != 0) {
+		if (run->writer < 0)
+			hs_warn("no snapshot %u: no process can be started for it", run->snapshots);
+		run->writer = run->writer < 0 ? 0 : run->writer;
+		return false;
+	}
+	run_signals_of_writer(&run->signals);
+	target_is_followed_by((uint32_t)tool);
+	if (!copy)
+		error = heap_copy_take(&run->process, HEAP_COPY_UNSTOPPED, &copy);
+	if (error && error->code == HS_ERROR_REFUSED)
+		_exit(NEEDS_STOP);
+	*ret = (struct hs_run_event){ .kind = HS_RUN_SNAPSHOT, .copy = copy, .error = error, .number = run->snapshots };
+	return true;
+}
+
+// Where it cannot be copied while it runs, all its threads are stopped. The one that is followed is let go of then, and
+// followed again.
+static bool take_stopped(struct hs_run *run, struct hs_run_event *ret)
+{
+	struct heap_copy *copy = NULL;
+	struct hs_error *error = heap_copy_take(&run->process, HEAP_COPY_RUNNING, &copy),
+			*lost = follow_again(&run->follow);
+	bool is_writer = false;
+
+	run->is_owed = false;
+	if (lost)
+		hs_verbose("the command is not followed any more: %s", lost->message);
+	hs_error_destroy(lost);
+	if (error)
+		hs_warn("no snapshot %u: %s", run->snapshots, error->message);
+	else
+		is_writer = start_writer(run, copy, ret);
+	if (!is_writer)
+		heap_copy_destroy(copy);
+	hs_error_destroy(error);
+	return is_writer;
+}
+
+// True: this is the process that writes it.
+static bool take_snapshot(struct hs_run *run, struct hs_run_event *ret)
+{
+	if (run->next_ns)
+		run->next_ns = hs_monotonic_ns() + run->options.every_ns;
+	if (!run->is_recorded)
+		return false;
+	if (writer_is_busy(run, WNOHANG) || run->is_owed) {
+		hs_warn("a snapshot is left out: the one before is still being written");
+		return false;
+	}
+	run->snapshots++;
+	return run->needs_stop ? take_stopped(run, ret) : start_writer(run, NULL, ret);
+}
+
+static void take_last(struct hs_run *run)
+{
+	if (!run->is_recorded || !run->options.at_end || run->last)
+		return;
+	hs_error_destroy(run->last_error);
+	run->last_error = heap_copy_take(&run->process, HEAP_COPY_STANDING, &run->last);
+}
+
+// It stands behind an exec.
+static void record_again(struct hs_run *run, struct hs_run_event *ret)
+{
+	*ret = (struct hs_run_event){ .kind = HS_RUN_EXECUTED };
+	run_signals_end(&run->signals);
+	ret->error = record(run, SIGCONT, &ret->attached, &ret->constructors_missed);
+	run_signals_begin(run->options.on_signal, &run->signals);
+	if (!ret->error)
+		return;
+	// It runs on, whatever became of it.
+	hs_error_destroy(follow_again(&run->follow));
+	follow_go_on(&run->follow);
+	kill(run->process.pid, SIGCONT);
+}
+
+static void describe_missed(struct hs_run *run, struct hs_run_event *ret)
+{
+	run->follow.misses_exec = false;
+	run->is_recorded = false;
+	*ret = (struct hs_run_event){ .kind = HS_RUN_EXECUTED };
+	ret->error = hs_error_create(HS_ERROR_REFUSED, "another thread than the one that is followed has executed it");
+}
+
+static void describe_end(struct hs_run *run, struct hs_run_event *ret)
+{
+	*ret = (struct hs_run_event){ .kind = HS_RUN_ENDED,
+				      .copy = HS_STEAL_POINTER(run->last),
+				      .error = HS_STEAL_POINTER(run->last_error),
+				      .is_recorded = run->is_recorded };
+	run->has_ended = true;
+	run_signals_end(&run->signals);
+	if (stop_kept_end(run->process.pid, &ret->status))
+		return;
+	while (waitpid(run->process.pid, &ret->status, __WALL) < 0 && errno == EINTR)
+		;
+}
+
+// Of one that is not followed.
+static enum follow_event look_plainly(const struct hs_run *run)
+{
+	const struct stop stop = stop_peek(run->process.pid);
+
+	return stop.kind == STOP_EXITED || stop.kind == STOP_UNKNOWN ? FOLLOW_ENDED : FOLLOW_NONE;
+}
+
+static unsigned wait_ms(const struct hs_run *run, unsigned again_ms)
+{
+	const uint64_t now = hs_monotonic_ns();
+	unsigned ms = again_ms ? again_ms : LOOK_MS;
+
+	if (run->next_ns && run->next_ns <= now)
+		return 0;
+	if (run->next_ns && (run->next_ns - now) / 1000000 + 1 < ms)
+		ms = (unsigned)((run->next_ns - now) / 1000000 + 1);
+	return ms;
+}
+
+void hs_run_next(struct hs_run *run, struct hs_run_event *ret)
+{
+	for (;;) {
+		unsigned again_ms = 0;
+		bool is_due = false;
+
+		switch (run->follow.tid || run->follow.process ? follow_look(&run->follow, &again_ms)
+							       : look_plainly(run)) {
+		case FOLLOW_EXECUTED:
+			record_again(run, ret);
+			return;
+		case FOLLOW_MISSED:
+			describe_missed(run, ret);
+			return;
+		case FOLLOW_ENDING:
+			take_last(run);
+			follow_go_on(&run->follow);
+			break;
+		case FOLLOW_ENDED:
+			if (run->follow.misses_exec)
+				describe_missed(run, ret);
+			else
+				describe_end(run, ret);
+			return;
+		case FOLLOW_NONE:
+			break;
+		}
+		run_signals_wait(&run->signals, &run->process, run->follow.is_stopped, wait_ms(run, again_ms), &is_due);
+		(void)writer_is_busy(run, WNOHANG);
+		if (run->is_owed && take_stopped(run, ret))
+			return;
+		if (is_due || (run->next_ns && hs_monotonic_ns() >= run->next_ns)) {
+			if (take_snapshot(run, ret))
+				return;
+		}
+	}
+}
+
+void hs_run_end(struct hs_run *run)
+{
+	writer_is_busy(run, 0);
+	destroy(run);
+}
+
+struct hs_error *hs_run_numbered_name(const char *path, unsigned number, char **ret)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const char *point = *name ? strchr(name + 1, '.') : NULL; // a first one only hides the file
+	const int length = (int)(point ? point - path : (ptrdiff_t)strlen(path));
+
+	return hs_format(ret, "%.*s.%u%s", length, path, number, point ? point : "");
+}
+
+_Noreturn void hs_run_end_like(int status)
+{
+	const struct rlimit none = { 0 };
+
+	fflush(NULL);
+	if (WIFSIGNALED(status)) {
+		const int number = WTERMSIG(status);
+		sigset_t set;
+
+		setrlimit(RLIMIT_CORE, &none);
+		signal(number, SIG_DFL);
+		sigemptyset(&set);
+		sigaddset(&set, number);
+		raise(number);
+		sigprocmask(SIG_UNBLOCK, &set, NULL);
+		_exit(128 + number);
+	}
+	exit(WEXITSTATUS(status));
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// To start a command and record it from its first allocation to its end.
+//
+// Its exit status, the signals that it gets and its standard streams are its own. It is followed (attach/ptrace/
+// follow.h): where it executes another program, that one is recorded from its beginning. What it forks is not recorded.
+#ifndef HEAPSNAP_LIB_RUN_H
+#define HEAPSNAP_LIB_RUN_H
+
+#include "base/error.h"
+#include "base/process.h"
+#include "lib/attach.h"
+#include "lib/dump.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct hs_run_options {
+	char *const *command; // and its arguments, ended by NULL; borrowed
+	struct hs_attach_options attach;
+	uint64_t every_ns; // between two snapshots; 0 = none is taken by time
+	int on_signal;     // one is taken when this process gets this signal; 0 = none is
+	bool at_end;       // one is taken when the command ends
+	bool anyway;       // what cannot be recorded is run all the same
+};
+
+enum hs_run_event_kind {
+	HS_RUN_SNAPSHOT, // in a process of its own, which writes it and ends
+	HS_RUN_EXECUTED, // it has executed another program, which is recorded now; or is not, and `error` says why
+	HS_RUN_ENDED,
+};
+
+struct hs_run_event {
+	enum hs_run_event_kind kind;
+	struct heap_copy *copy;   // HS_RUN_SNAPSHOT; HS_RUN_ENDED: NULL = none was wanted, or `error` says why not
+	struct hs_error *error;   // NULL = none; whoever gets the event has to destroy it
+	unsigned number;          // HS_RUN_SNAPSHOT: from 1
+	int status;               // HS_RUN_ENDED: as of waitpid(2)
+	bool is_recorded;         // HS_RUN_ENDED: it was until then
+	bool constructors_missed; // HS_RUN_EXECUTED
+	struct hs_attach_result attached; // HS_RUN_EXECUTED, without an error
+};
+
+struct hs_run; // opaque
+
+// Starts it: on success it runs, recorded if *attached_ret says so (hooks is not 0). *why_ret: with `anyway`, why it is
+// not recorded; owned by the caller, NULL = it is. *constructors_missed_ret: constructors of its libraries may have run
+// before. HS_ERROR_REMOTE: it cannot be executed, error_number says why; HS_ERROR_GONE: it ended before it began, and
+// hs_run_next says how (*ret is there); all others: it was killed before it ran anything. pre: hs_tool_begin
+struct hs_error *hs_run_begin(const struct hs_run_options *options, struct hs_run **ret,
+			      struct hs_attach_result *attached_ret, bool *constructors_missed_ret,
+			      struct hs_error **why_ret) HS_MUST_CHECK;
+const struct process *hs_run_process(const struct hs_run *run);
+// Waits for the next event, and passes signals on meanwhile. After HS_RUN_ENDED there is none; signals have the
+// meaning then that they had before hs_run_begin.
+void hs_run_next(struct hs_run *run, struct hs_run_event *ret);
+// Waits for processes that still write their snapshots.
+void hs_run_end(struct hs_run *run);
+void hs_run_copy_destroy(struct heap_copy *copy);
+
+// The name of a snapshot: with its number before what follows the first point of the file's name, "out.3.pb.gz". *ret
+// is owned by the caller. HS_ERROR_NO_MEMORY.
+struct hs_error *hs_run_numbered_name(const char *path, unsigned number, char **ret) HS_MUST_CHECK;
+
+// Ends this process as a command has ended whose status of waitpid(2) this is: by the same signal, without a core file
+// of its own; or with the same exit status.
+_Noreturn void hs_run_end_like(int status);
+
+#endif

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run decides by itself (lib/run.h, lib/run_signals.h): whose a signal is, and how its snapshots are named.
+#include "check.h"
+#include "lib/run.h"
+#include "lib/run_signals.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static void test_signals(void)
+{
+	static const struct {
+		int code, sender_group, group;
+		bool is_for_command;
+	} cases[] = {
+		{ SI_USER, 7, 5, true },    // kill(1) of another shell
+		{ SI_QUEUE, 7, 5, true },   //
+		{ SI_TKILL, 7, 5, true },   //
+		{ SI_USER, -1, 5, true },   // the sender has ended
+		{ SI_USER, 5, 5, false },   // a process of the group, to all of the group
+		{ SI_KERNEL, 7, 5, false }, // the terminal: Ctrl-C
+		{ SI_KERNEL, -1, 5, false }, { SI_KERNEL, 5, 5, false },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		CHECK_EQUAL(run_signal_is_for_command(cases[i].code, cases[i].sender_group, cases[i].group),
+			    cases[i].is_for_command);
+}
+
+static void test_names(void)
+{
+	static const struct {
+		const char *path;
+		unsigned number;
+		const char *name;
+	} cases[] = {
+		{ "out.pb.gz", 1, "out.1.pb.gz" },   { "out", 2, "out.2" },
+		{ "a.b/out", 3, "a.b/out.3" },       { "a.b/out.pb.gz", 4294967295, "a.b/out.4294967295.pb.gz" },
+		{ "/a/.hidden", 5, "/a/.hidden.5" }, { ".hidden.html", 6, ".hidden.6.html" },
+		{ "./x.html", 7, "./x.7.html" },     { "a/", 8, "a/.8" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *name = NULL;
+		struct hs_error *error = hs_run_numbered_name(cases[i].path, cases[i].number, &name);
+
+		CHECK(!error);
+		hs_error_destroy(error);
+		CHECK_STRING(name ? name : "", cases[i].name);
+		free(name);
+	}
+}
+
+// A signal that another process has sent, and one of the tool's own, while it waits.
+static void test_wait(void)
+{
+	const struct process command = { .pid = getpid(), .folder = -1, .pidfd = -1 }; // it would get them itself
+	struct run_signals signals;
+	bool is_due = false;
+	sigset_t before, after, pending;
+
+	sigprocmask(SIG_BLOCK, NULL, &before);
+	run_signals_begin(SIGUSR2, &signals);
+	raise(SIGUSR2);
+	run_signals_wait(&signals, &command, false, 1000, &is_due);
+	CHECK(is_due);
+	is_due = false;
+	raise(SIGTERM); // of this process, so of its group
+	run_signals_wait(&signals, &command, false, 1000, &is_due);
+	sigpending(&pending);
+	CHECK(!is_due && !sigismember(&pending, SIGTERM));
+	raise(SIGTSTP);
+	run_signals_wait(&signals, &command, false, 1000, &is_due);
+	CHECK(signals.wants_stop);
+	run_signals_wait(&signals, &command, false, 1, &is_due);
+	CHECK(signals.wants_stop && !is_due); // the command has not stopped
+	run_signals_end(&signals);
+	sigprocmask(SIG_BLOCK, NULL, &after);
+	CHECK_EQUAL(sigismember(&after, SIGTERM), sigismember(&before, SIGTERM));
+}
+
+int main(void)
+{
+	test_signals();
+	test_names();
+	test_wait();
+	return CHECK_RESULT();
+}
