@@ -8,6 +8,7 @@ import pty
 import re
 import signal
 import subprocess
+import sys
 import time
 
 from harness import (HEAPSNAP, as_user, check, check_equal, copy_for_everybody, heapsnap, leave_out, run_cases, say, start, status_fields, target_path,
@@ -16,6 +17,10 @@ from profiles import by_innermost
 
 PROGRAM = target_path("run_command")
 STATIC = target_path("run_command_static")
+# What a program can see of how it was started.
+STATE = """import os, resource
+print(resource.getrlimit(resource.RLIMIT_NOFILE), resource.getrlimit(resource.RLIMIT_STACK), sorted(os.listdir('/proc/self/fd')))
+print([line for line in open('/proc/self/status') if line.startswith('Sig')], sorted(os.environ))"""
 FIRST = {"in_constructor": (1, 7001), "first": (1, 5001)}
 
 
@@ -94,8 +99,7 @@ def executes():
 
 
 def streams():
-    for command in (["cat"], ["sh", "-c", "ulimit -n; ulimit -s; ulimit -Hn; grep -E 'Sig(Blk|Ign)' /proc/$$/status; ls -l /proc/$$/fd | wc -l"],
-                    ["sh", "-c", "exec <&-; cat"]):
+    for command in (["cat"], [sys.executable, "-c", STATE], ["sh", "-c", "exec <&-; cat"]):
         outputs = []
         for before in ([], [HEAPSNAP, "run", "-q", "--"]):
             process = start([*before, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
