@@ -102,7 +102,8 @@ def streams():
     for command in (["cat"], [sys.executable, "-c", STATE], ["sh", "-c", "exec <&-; cat"]):
         outputs = []
         for before in ([], [HEAPSNAP, "run", "-q", "--"]):
-            process = start([*before, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            # Limits that heapsnap raises for itself.
+            process = start(["prlimit", "--nofile=100:2000", "--stack=400000:", *before, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
             outputs.append((process.communicate(b"one\ntwo\n", timeout=60)[0], process.returncode))
         check_equal(outputs[1], outputs[0], f"{command} with heapsnap run, and without")
     closed = [subprocess.run(["sh", "-c", f"exec <&- >&-; {before} ls /proc/self/fd/0 /proc/self/fd/1"], stderr=subprocess.PIPE, timeout=60, check=False).stderr
