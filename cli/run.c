@@ -120,10 +120,11 @@ static void tell_end(const struct options *options, const struct view_options *v
 	if (!error && event->copy)
 		error = finish(options, view, event->copy, options->at_exit);
 	else if (!error && (options->at_exit || !options->quiet))
-		error = hs_error_create(HS_ERROR_GONE,
-					"the heap at the end of process %d could not be read: it was "
-					"gone before",
-					(int)pid);
+		error = hs_error_create(
+			HS_ERROR_GONE,
+			"the heap at the end of process %d could not be read: it was gone before (killed "
+			"once more while it ended, or another of its threads had executed a program)",
+			(int)pid);
 	hs_run_copy_destroy(event->copy);
 	if (error)
 		(void)console_fail(options, error);

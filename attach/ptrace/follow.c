@@ -96,6 +96,7 @@ static enum follow_event look_at_ending(struct follow *follow, unsigned *again_m
 	const pid_t other = other_thread(follow);
 	struct hs_error *error;
 
+	follow->was_ending = true;
 	if (follow->standing)
 		let_end(follow, follow->standing);
 	follow->standing = 0;
@@ -106,6 +107,7 @@ static enum follow_event look_at_ending(struct follow *follow, unsigned *again_m
 		follow->standing = follow->tid;
 		follow->standing_until = hs_monotonic_ns() + STANDING_TIME;
 		follow->tid = other;
+		follow->was_ending = false;
 		follow->is_stopped = false;
 	}
 	// The other one is in an exec, which waits for this one to end, and cannot be traced until it is done.
@@ -146,6 +148,12 @@ static enum follow_event look_at_running(struct follow *follow, unsigned *again_
 {
 	const bool is_time = hs_monotonic_ns() >= follow->standing_until;
 
+	// It stood before its end, and does not any more: an exec of another thread has ended it.
+	if (follow->was_ending && !thread_is_own_tracee(follow->process, follow->tid)) {
+		follow->was_ending = false;
+		follow->misses_exec = true;
+		return look_for_thread(follow, again_ms_ret);
+	}
 	if (follow->standing && is_time) {
 		let_end(follow, follow->standing);
 		follow->standing = 0;
@@ -165,7 +173,7 @@ static enum follow_event executed(struct follow *follow)
 	stop_consume(follow->tid);
 	follow->standing = 0;
 	follow->left = 0;
-	follow->misses_exec = false;
+	follow->misses_exec = follow->was_ending = false;
 	return FOLLOW_EXECUTED;
 }
 
@@ -186,6 +194,24 @@ static enum follow_event look_for_end(struct follow *follow, unsigned *again_ms_
 	return follow->tid ? FOLLOW_NONE : look_for_thread(follow, again_ms_ret);
 }
 
+// The thread has ended, or is none of its number any more: it has executed a program, and has that of the main thread.
+// False: there is no other to be looked at.
+static bool leave_thread(struct follow *follow, enum stop_kind kind)
+{
+	if (!follow->tid || follow->tid == follow->process->pid)
+		return false;
+	if (kind == STOP_EXITED) {
+		stop_consume(follow->tid);
+		follow->tid = follow->standing; // it has the memory still
+	} else {
+		follow->tid = follow->process->pid;
+		follow->misses_exec = true; // unless the stop of that exec comes
+		follow->standing_until = hs_monotonic_ns() + STANDING_TIME;
+	}
+	follow->standing = 0;
+	return follow->tid;
+}
+
 enum follow_event follow_look(struct follow *follow, unsigned *again_ms_ret)
 {
 	*again_ms_ret = 0;
@@ -198,20 +224,10 @@ enum follow_event follow_look(struct follow *follow, unsigned *again_ms_ret)
 		case STOP_NONE:
 			return look_at_running(follow, again_ms_ret);
 		case STOP_EXITED:
-			if (follow->tid != follow->process->pid)
-				stop_consume(follow->tid);
-			// fall through
 		case STOP_UNKNOWN:
-			if (follow->tid != follow->process->pid) {
-				follow->tid = follow->standing;
-				follow->standing = 0;
-			}
-			if (follow->tid && follow->tid != follow->process->pid)
-				break;
-			if (stop_peek(follow->process->pid).event == HS_PTRACE_EVENT_EXIT)
-				break; // the one that stood
-			*again_ms_ret = LOOK_AGAIN_MS;
-			return look_for_end(follow, again_ms_ret);
+			if (!leave_thread(follow, stop.kind))
+				return look_for_end(follow, again_ms_ret);
+			break;
 		case STOP_EXEC:
 			return executed(follow);
 		case STOP_EVENT:

@@ -22,6 +22,7 @@ struct follow {
 	pid_t standing;
 	uint64_t standing_until; // CLOCK_MONOTONIC, ns
 	unsigned left;           // threads that were let go to their end, and are to be reaped
+	bool was_ending;         // the thread stood before its end when it was looked at last
 	bool misses_exec;        // another thread has executed a program, in which it cannot be traced
 	bool is_stopped;         // in a stop of the whole process (SIGSTOP, Ctrl-Z), from which SIGCONT wakes it
 };
