@@ -44,6 +44,7 @@ static struct hs_error *write_difference(const struct hs_diff_options *options, 
 		.profile = &result->difference.profile,
 		.named = &result->view.named,
 		.compared_with = options->old_path,
+		.errors = result->difference.profile.is_estimate, // else who reads it would have to assume them
 	};
 
 	return options->output ? profile_writer_write(writer, &writing, &result->file_bytes) : NULL;

@@ -278,6 +278,99 @@ Difference of two profiles of shop (PID 42), the later one taken 2023-11-14T22:1
 Nothing lost.
 """
 
+# The same stacks as estimates: an error bar for each number, or a "~".
+ESTIMATED = ("sampling_interval: 65536 (x)", "sampling_interval_most: 65536 (x)", "samples: 480 (x)", "inuse_objects_error: 5 (x)", "inuse_space_error: 1500000 (x)")
+ESTIMATES = [
+    (["report", "old"], """\
+Profile of shop (PID 42), taken 2023-11-14T22:13:20Z
+  recorded live   33.0 MiB  in 51 blocks, allocated since attach (3 s before)
+  30.0 MiB ±4.5 %        30 blocks  shop::Cache::put(int)  /src/shop/cache.cpp:18   via vector
+        < shop::Server::handle < main
+   2.0 MiB ±18 %         20 blocks  shop::log(char const*)  /src/shop/log.cpp:7
+        < shop::Server::handle < main
+   1.0 MiB ±25 %          1 block   shop::log(char const*)  /src/shop/log.cpp:7
+        < main
+Estimates (±4.3 % of all live bytes, from 480 recorded blocks); now 1 sample every 64.0 KiB.
+Nothing lost.
+"""),
+    (["report", "old", "--by", "function", "--limit", "1"], """\
+Profile of shop (PID 42), taken 2023-11-14T22:13:20Z
+  recorded live   33.0 MiB  in 51 blocks, allocated since attach (3 s before)
+      live            blocks cumulative  function
+  30.0 MiB ±4.5 %         30  ~30.0 MiB  shop::Cache::put(int)  /src/shop/cache.cpp
+  ~3.0 MiB in 1 more (--limit 0 for all)
+Estimates (±4.3 % of all live bytes, from 480 recorded blocks); now 1 sample every 64.0 KiB.
+Nothing lost.
+"""),
+    (["report", "old", "--tree", "--limit", "1"], """\
+Profile of shop (PID 42), taken 2023-11-14T22:13:20Z
+  recorded live   33.0 MiB  in 51 blocks, allocated since attach (3 s before)
+      live             share  blocks  roots > what they call
+  33.0 MiB ±4.3 %    100.0 %      51  [all]
+  33.0 MiB ±4.3 %    100.0 %      51    main
+  32.0 MiB ±4.4 %     97.0 %      50      shop::Server::handle()
+  30.0 MiB ±4.5 %     90.9 %      30        shop::Cache::put(int)
+   2.0 MiB ±18 %       6.1 %      20        [1 more]
+   1.0 MiB ±25 %       3.0 %       1      [1 more]
+Estimates (±4.3 % of all live bytes, from 480 recorded blocks); now 1 sample every 64.0 KiB.
+Nothing lost.
+"""),
+    (["report", "old", "--sort", "alloc-bytes", "--limit", "1"], """\
+Profile of shop (PID 42), taken 2023-11-14T22:13:20Z
+  recorded live   33.0 MiB  in 51 blocks, allocated since attach (3 s before)
+ allocated                site
+~500.0 MiB ~5,000 blocks  shop::log(char const*)  /src/shop/log.cpp:7
+        < shop::Server::handle < main
+ ~81.0 MiB in 2 other sites (--limit 0 for all)
+Estimates (±4.3 % of all live bytes, from 480 recorded blocks); now 1 sample every 64.0 KiB.
+Nothing lost.
+"""),
+    (["diff", "old", "new"], """\
+Recorded live 46.5 MiB, before 33.0 MiB: +13.5 MiB ±2.0 MiB
+  +15.0 MiB ±2.0 MiB    ~45.0 MiB  shop::Cache::put(int)  /src/shop/cache.cpp:18   via vector
+   -1.5 MiB ±391.3 KiB ~512.0 KiB  shop::log(char const*)  /src/shop/log.cpp:7
+     +100 B ±90.5 KiB      ~100 B  ? main  /src/shop/main.cpp:40
+?: within two standard errors, and so perhaps chance
+"""),
+    (["diff", "old", "new", "--by", "function", "--ignore", "Cache"], """\
+Recorded live 46.5 MiB, before 33.0 MiB: +13.5 MiB ±2.0 MiB
+  shown 1.5 MiB, before 3.0 MiB: -1.5 MiB ±391.3 KiB (--focus, --ignore)
+      live            blocks cumulative  function
+  -1.5 MiB ±391.3 KiB     -15  ~-1.5 MiB  shop::log(char const*)  /src/shop/log.cpp
+    +100 B ±90.5 KiB      +1  ~-1.5 MiB  main  /src/shop/main.cpp
+"""),
+    (["diff", "old", "new", "--sort", "alloc-bytes", "--limit", "1"], """\
+Recorded live 46.5 MiB, before 33.0 MiB: +13.5 MiB ±2.0 MiB
+  allocated     in all  site
+~+100.0 MiB ~600.0 MiB  shop::log(char const*)  /src/shop/log.cpp:7
+2 more (--limit 0 for all)
+"""),
+    (["report", "written"], """\
+Difference of two profiles of shop (PID 42), the later one taken 2023-11-14T22:13:50Z
+  recorded live  +13.5 MiB  in +1 block, within 30 s
+ +15.0 MiB ±2.0 MiB     +15 blocks  shop::Cache::put(int)  /src/shop/cache.cpp:18   via vector
+        < shop::Server::handle < main
+  -1.5 MiB ±391.3 KiB    -15 blocks  shop::log(char const*)  /src/shop/log.cpp:7
+        < shop::Server::handle < main
+    +100 B ±90.5 KiB     +1 block   main  /src/shop/main.cpp:40
+Estimates (±2.0 MiB of all live bytes, as if the two were independent).
+Nothing lost.
+"""),
+    (["report", "written", "--tree"], """\
+Difference of two profiles of shop (PID 42), the later one taken 2023-11-14T22:13:50Z
+  recorded live  +13.5 MiB  in +1 block, within 30 s
+      live            blocks  roots > what they call
+ +13.5 MiB ±2.0 MiB       +1  [all]
+ +13.5 MiB ±2.0 MiB       +1    main
+    +100 B ±90.5 KiB      +1      [itself]
+ +13.5 MiB ±2.0 MiB        0      shop::Server::handle()
+ +15.0 MiB ±2.0 MiB      +15        shop::Cache::put(int)
+  -1.5 MiB ±391.3 KiB     -15        shop::log(char const*)
+Estimates (±2.0 MiB of all live bytes, as if the two were independent).
+Nothing lost.
+"""),
+]
+
 
 def rows():
     old, _ = make()
@@ -291,6 +384,17 @@ def changes():
     for arguments, expected in DIFFS:
         check_equal(output("diff", old, new, *arguments), DIFF_HEAD + expected, f"diff {' '.join(arguments)}")
     check_equal(output("diff", old, old), "Recorded live 33.0 MiB, before 33.0 MiB: 0 B\n", "what did not change")
+
+
+def estimates():
+    old, new = make()
+    comments = (*made_profile.COMMENTS, *ESTIMATED)
+    made_profile.write(old, STACKS, comments=comments, period=65536)
+    made_profile.write(new, LATER, comments=comments, period=65536, time_ns=1700000030 * 10**9, duration_ns=33 * 10**9)
+    written = os.path.join(os.path.dirname(old), "written.pb.gz")
+    output("diff", old, new, "-o", written)
+    for words, expected in ESTIMATES:
+        check_equal(output(*({"old": old, "new": new, "written": written}.get(word, word) for word in words)), expected, f"estimates: {' '.join(words)}")
 
 
 def terminals():
@@ -435,4 +539,4 @@ def processes():
     target.end()
 
 
-run_cases([rows, changes, terminals, files, objects, refusals, streams, processes], "report")
+run_cases([rows, changes, estimates, terminals, files, objects, refusals, streams, processes], "report")
