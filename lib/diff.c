@@ -47,7 +47,7 @@ static struct hs_error *write_difference(const struct hs_diff_options *options, 
 		.errors = result->difference.profile.is_estimate, // else who reads it would have to assume them
 	};
 
-	return options->output ? profile_writer_write(writer, &writing, &result->file_bytes) : NULL;
+	return profile_writer_write(writer, &writing, &result->file_bytes);
 }
 
 struct hs_error *hs_diff(const struct hs_diff_options *options, struct hs_diff_result *ret)
@@ -61,8 +61,9 @@ struct hs_error *hs_diff(const struct hs_diff_options *options, struct hs_diff_r
 		error = look(options, ret);
 	if (!error)
 		error = profile_writer_open(options->output, &writer);
-	if (!error)
+	if (!error && options->output)
 		error = write_difference(options, &writer, ret);
+	profile_writer_discard(&writer);
 	if (error)
 		hs_diff_result_deinit(ret);
 	return error;

@@ -63,11 +63,7 @@ static struct hs_error *write_pprof(struct profile_writer *writer, const struct 
 struct hs_error *profile_writer_write(struct profile_writer *writer, const struct profile_writing *what,
 				      uint64_t *size_ret)
 {
-	struct hs_error *error =
-		writer->is_page ? write_page(writer, what, size_ret) : write_pprof(writer, what, size_ret);
-
-	output_file_discard(&writer->file);
-	return error;
+	return writer->is_page ? write_page(writer, what, size_ret) : write_pprof(writer, what, size_ret);
 }
 
 void profile_writer_discard(struct profile_writer *writer) { output_file_discard(&writer->file); }
