@@ -15,7 +15,8 @@ enum command {
 	COMMAND_DETACH,
 	COMMAND_STATUS,
 	COMMAND_REPORT,
-	COMMAND_DIFF
+	COMMAND_DIFF,
+	COMMAND_PROFILE
 };
 
 struct command_description {
@@ -51,6 +52,7 @@ enum option_id {
 	OPTION_LIMIT,
 	OPTION_OWN,
 	OPTION_LIBRARY,
+	OPTION_FOR,
 };
 
 #define FOR(command) (1u << COMMAND_##command)

@@ -235,6 +235,15 @@ static bool take_library(struct options *options, const char *text)
 	return take_own_rule(options, FRAME_RULE_LIBRARY, text);
 }
 
+static bool take_for(struct options *options, const char *text)
+{
+	if (!parse_duration(text, &options->time_ns))
+		return usage_error(
+			options,
+			"--for expects a time like 90s, 500ms, 2m or 1h, above 0 and up to 1000 hours, got '%s'", text);
+	return true;
+}
+
 // Where an option without a value is noted; NULL = it is none of these.
 static bool *flag_of(struct options *options, enum option_id id)
 {
@@ -281,6 +290,7 @@ static const struct {
 	{ OPTION_LIMIT, take_limit },
 	{ OPTION_OWN, take_own },
 	{ OPTION_LIBRARY, take_library },
+	{ OPTION_FOR, take_for },
 };
 
 static bool take_option(struct options *options, enum option_id id, const char *text)
@@ -346,6 +356,8 @@ static bool check_settings(const struct options *options)
 		return usage_error(options, "%s",
 				   "what is to be set is missing (--exact, --sample, --samples-per-word, --budget, "
 				   "--stop-recording, --start-recording, --depth)");
+	if (options->command == COMMAND_PROFILE && !options->time_ns)
+		return usage_error(options, "%s", "how long to record is missing (--for TIME)");
 	if (options->output && strcmp(options->output, "-") == 0 && options->json)
 		return usage_error(options, "%s", "-o - and --json both want standard output");
 	if (options->output && !*options->output)

@@ -26,6 +26,7 @@ struct options {
 	size_t own_rule_count;                          //
 	bool errors;                                    // dump: --errors
 	bool stop;                                      // dump: --stop
+	uint64_t time_ns;                               // --for; 0 = none given
 	uint32_t depth;                                 // attach, set; 0 = none given
 	uint64_t max_memory;                            // bytes; 0 = default
 	struct hs_sampling sampling;                    // attach, set: --sample, --samples-per-word, --exact, --budget

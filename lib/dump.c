@@ -79,6 +79,15 @@ static struct hs_error *open_output(const char *path, struct output_file *ret)
 	return output_file_create(path, ret);
 }
 
+struct hs_error *hs_dump_try(const struct hs_dump_options *options)
+{
+	struct output_file file;
+	struct hs_error *error = open_output(options->output, &file);
+
+	output_file_discard(&file);
+	return error;
+}
+
 struct hs_error *hs_dump(const struct process *process, const struct hs_dump_options *options,
 			 struct hs_dump_result *ret)
 {

@@ -32,6 +32,8 @@ struct hs_dump_result {
 // The file is there whole or not at all, and is tried before the process is touched. On failure *ret is empty.
 struct hs_error *hs_dump(const struct process *process, const struct hs_dump_options *options,
 			 struct hs_dump_result *ret) HS_MUST_CHECK;
+// Whether the output could be written now: the errors of hs_dump before it touches the process.
+struct hs_error *hs_dump_try(const struct hs_dump_options *options) HS_MUST_CHECK;
 void hs_dump_result_deinit(struct hs_dump_result *result);
 
 #endif

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/profile.h"
+
+#include "cli/aftermath.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/detach.h"
+#include "cli/dump.h"
+#include "lib/find_process.h"
+#include "lib/own_rules.h"
+
+static void put_more(struct json *json, const void *more)
+{
+	const struct hs_profile_result *result = more;
+
+	json_number(json, "recorded_ms", result->waited_ns / 1000000);
+	json_bool(json, "interrupted", result->is_interrupted);
+	json_open(json, "detach", '{');
+	detach_put_json(json, &result->detach);
+	json_close(json, '}');
+}
+
+static enum exit_status show(const struct options *options, const struct process *process,
+			     const struct frame_rules *rules, const struct hs_profile_result *result)
+{
+	char waited[NUMBER_SIZE];
+	struct hs_error *error;
+
+	console_print(options, "recorded process %d for %s%s\n", (int)process->pid,
+		      number_duration(result->waited_ns, waited),
+		      result->is_interrupted ? ": a signal ended the wait" : "");
+	error = dump_show(options, rules, &result->dump, put_more, result);
+	if (error)
+		return console_fail(options, error);
+	detach_print_outcome(options, &result->detach, process->pid);
+	detach_print_checks(options, &result->detach, process->pid, false);
+	return result->detach.is_verified ? EXIT_DONE : EXIT_REFUSED;
+}
+
+enum exit_status command_profile(const struct options *options)
+{
+	struct hs_profile_options profile = {
+		.attach = { .depth = options->depth,
+			    .max_memory = options->max_memory,
+			    .sampling = options->sampling,
+			    .allocators = { options->allocators, options->allocator_count } },
+		.dump = { .output = options->output, .errors = options->errors, .stop = options->stop },
+		.time_ns = options->time_ns,
+		.detach_wait_ms = DETACH_WAIT_MS,
+	};
+	struct frame_rules *rules = NULL;
+	struct hs_profile_result result;
+	enum exit_status status;
+	HS_CLEANUP_PROCESS struct process process = PROCESS_CLOSED;
+	struct hs_error *error = hs_own_rules(options->own_rules, options->own_rule_count, &rules);
+
+	profile.dump.rules = rules;
+	if (!error)
+		error = hs_find_process(options->pid_text, &process);
+	if (!error)
+		error = hs_profile(&process, &profile, &result);
+	if (error) {
+		frame_rules_destroy(rules);
+		return fail_and_look(options, &process, error);
+	}
+	status = show(options, &process, rules, &result);
+	hs_profile_result_deinit(&result);
+	frame_rules_destroy(rules);
+	return status;
+}
