@@ -86,6 +86,8 @@ static __attribute__((noinline)) int run(int argc, char **argv, bool has_stack)
 		return (int)command_report(&options);
 	case COMMAND_PROFILE:
 		return (int)command_profile(&options);
+	case COMMAND_WHY:
+		return (int)command_why(&options);
 	case COMMAND_DIFF:
 		return (int)command_diff(&options);
 	case COMMAND_NONE:

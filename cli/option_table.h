@@ -16,7 +16,8 @@ enum command {
 	COMMAND_STATUS,
 	COMMAND_REPORT,
 	COMMAND_DIFF,
-	COMMAND_PROFILE
+	COMMAND_PROFILE,
+	COMMAND_WHY
 };
 
 struct command_description {
@@ -53,6 +54,7 @@ enum option_id {
 	OPTION_OWN,
 	OPTION_LIBRARY,
 	OPTION_FOR,
+	OPTION_PAGE,
 };
 
 #define FOR(command) (1u << COMMAND_##command)

@@ -235,6 +235,16 @@ static bool take_library(struct options *options, const char *text)
 	return take_own_rule(options, FRAME_RULE_LIBRARY, text);
 }
 
+static bool take_page(struct options *options, const char *text)
+{
+	const size_t length = strlen(text);
+
+	if (length <= 5 || strcmp(text + length - 5, ".html") != 0)
+		return usage_error(options, "--page expects a name that ends in .html, got '%s'", text);
+	options->page = text;
+	return true;
+}
+
 static bool take_for(struct options *options, const char *text)
 {
 	if (!parse_duration(text, &options->time_ns))
@@ -291,6 +301,7 @@ static const struct {
 	{ OPTION_OWN, take_own },
 	{ OPTION_LIBRARY, take_library },
 	{ OPTION_FOR, take_for },
+	{ OPTION_PAGE, take_page },
 };
 
 static bool take_option(struct options *options, enum option_id id, const char *text)

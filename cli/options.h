@@ -18,6 +18,7 @@ struct options {
 	enum command command;
 	const char *pid_text;                           // NULL = none given
 	const char *output;                             // dump: -o
+	const char *page;                               // why: --page
 	const char *paths[2];                           // report, diff: the files
 	size_t path_count;                              //
 	bool ledger, wide;                              // dump, report, diff

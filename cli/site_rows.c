@@ -93,6 +93,21 @@ static struct hs_error *path_row_text(const struct named_profile *named, const s
 	}
 }
 
+struct hs_error *site_path_print(const struct options *options, const struct named_profile *named,
+				 const struct site *site)
+{
+	const unsigned width = console_width(options);
+	HS_CLEANUP_FREE char *path = NULL;
+	struct hs_error *error = NULL;
+
+	if (site->path_length <= 1)
+		return NULL;
+	error = path_row_text(named, site, width ? width - PATH_INDENT - 2 : 0, &path);
+	if (!error)
+		console_print(options, "%*s< %s\n", PATH_INDENT, "", path);
+	return error;
+}
+
 static struct hs_error *print_site(const struct options *options, const struct named_profile *named,
 				   const struct site *site)
 {

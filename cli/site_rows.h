@@ -16,6 +16,10 @@
 struct hs_error *site_row_text(const struct named_profile *named, const struct site *site, unsigned room,
 			       char **ret) HS_MUST_CHECK;
 
+// The callers of a site, in a line of its own; nothing where there are none. HS_ERROR_NO_MEMORY.
+struct hs_error *site_path_print(const struct options *options, const struct named_profile *named,
+				 const struct site *site) HS_MUST_CHECK;
+
 // The first `limit` sites that have anything live (the first one in any case). HS_ERROR_NO_MEMORY.
 struct hs_error *site_rows_print(const struct options *options, const struct named_profile *named,
 				 const struct site_list *sites, size_t limit) HS_MUST_CHECK;

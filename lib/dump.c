@@ -36,34 +36,59 @@ static bool is_page(const char *path)
 	return end && strcmp(end, ".html") == 0;
 }
 
-static struct hs_error *write_page(const struct hs_dump_options *options, struct output_file *file,
-				   struct hs_dump_result *result)
+static struct hs_error *encode_page(const struct heap_profile *profile, const struct frame_rules *rules,
+				    const struct page_options *page, char **data_ret, size_t *size_ret)
 {
-	const struct page_options page = { .title = NULL };
-	HS_CLEANUP_FREE char *data = NULL;
 	struct profile_view view;
-	size_t size = 0;
-	struct hs_error *error = profile_view_make(&result->profile, options->rules, &view);
+	struct hs_error *error = profile_view_make(profile, rules, &view);
 
 	if (error)
 		return error;
-	error = page_encode(&view.named, &view.sites, &page, &data, &size);
+	error = page_encode(&view.named, &view.sites, page, data_ret, size_ret);
 	profile_view_deinit(&view);
+	return error;
+}
+
+static struct hs_error *write_page(const struct heap_profile *profile, const struct hs_dump_options *options,
+				   const struct hs_story *story, struct output_file *file, uint64_t *bytes_ret)
+{
+	const size_t count = story ? story->point_count : 0;
+	HS_CLEANUP_FREE struct page_point *points = calloc(count + 1, sizeof(*points));
+	const struct page_options page = { .verdict = story ? story->verdict : NULL,
+					   .series = points,
+					   .series_count = count };
+	HS_CLEANUP_FREE char *data = NULL;
+	struct hs_error *error;
+	size_t size = 0;
+
+	if (!points)
+		return &hs_error_no_memory;
+	for (size_t i = 0; i < count; i++)
+		points[i] =
+			(struct page_point){ story->points[i].seconds, story->points[i].rss, story->points[i].live };
+	error = encode_page(profile, options->rules, &page, &data, &size);
 	if (!error)
 		error = output_file_write(file, data, size);
-	result->file_bytes = size;
+	*bytes_ret = size;
 	return error ? error : output_file_commit(file);
 }
 
-static struct hs_error *write_pprof(const struct hs_dump_options *options, struct output_file *file,
-				    struct hs_dump_result *result)
+static struct hs_error *write_pprof(const struct heap_profile *profile, const struct hs_dump_options *options,
+				    struct output_file *file, uint64_t *bytes_ret)
 {
 	const struct pprof_options encoding = { .errors = options->errors };
 	HS_CLEANUP_FREE uint8_t *data = NULL;
 	size_t size = 0;
-	struct hs_error *error = pprof_encode(&result->profile, &encoding, &data, &size);
+	struct hs_error *error = pprof_encode(profile, &encoding, &data, &size);
 
-	return error ? error : output_file_commit_gzip(file, data, size, &result->file_bytes);
+	return error ? error : output_file_commit_gzip(file, data, size, bytes_ret);
+}
+
+static struct hs_error *write_profile(const struct heap_profile *profile, const struct hs_dump_options *options,
+				      const struct hs_story *story, struct output_file *file, uint64_t *bytes_ret)
+{
+	return is_page(options->output) ? write_page(profile, options, story, file, bytes_ret)
+					: write_pprof(profile, options, file, bytes_ret);
 }
 
 static struct hs_error *open_output(const char *path, struct output_file *ret)
@@ -88,6 +113,19 @@ struct hs_error *hs_dump_try(const struct hs_dump_options *options)
 	return error;
 }
 
+struct hs_error *hs_dump_write(const struct heap_profile *profile, const struct hs_dump_options *options,
+			       const struct hs_story *story, uint64_t *bytes_ret)
+{
+	struct output_file file;
+	struct hs_error *error = open_output(options->output, &file);
+
+	*bytes_ret = 0;
+	if (!error && options->output)
+		error = write_profile(profile, options, story, &file, bytes_ret);
+	output_file_discard(&file);
+	return error;
+}
+
 struct hs_error *hs_dump(const struct process *process, const struct hs_dump_options *options,
 			 struct hs_dump_result *ret)
 {
@@ -108,7 +146,7 @@ struct hs_error *hs_dump(const struct process *process, const struct hs_dump_opt
 	}
 	describe_totals(&timing, ret);
 	if (options->output)
-		error = is_page(options->output) ? write_page(options, &file, ret) : write_pprof(options, &file, ret);
+		error = write_profile(&ret->profile, options, NULL, &file, &ret->file_bytes);
 	output_file_discard(&file);
 	ret->total_ns = hs_monotonic_ns() - began;
 	if (error)

@@ -16,7 +16,7 @@ struct hs_error *hs_leave(const struct process *process, struct hs_error *error,
 	if (error && error->code == HS_ERROR_INTERRUPTED)
 		interrupt_clear();
 	second = hs_detach(process, wait_ms, ret);
-	if (is_nothing_left(error) && is_nothing_left(second)) {
+	if (is_nothing_left(error) && (is_nothing_left(second) || !process_lives(process))) {
 		hs_error_destroy(second);
 		second = NULL;
 	}

@@ -244,6 +244,13 @@ void growth_deinit(struct growth *growth)
 	*growth = (struct growth){ 0 };
 }
 
+double growth_explained(const struct growth *growth)
+{
+	if (!growth->memory_is_known || !growth->anonymous.rises)
+		return -1;
+	return fmax(growth->all.live.rate, 0) / growth->anonymous.rate;
+}
+
 size_t growth_temporary(const struct growth *growth, size_t *indices, size_t limit)
 {
 	size_t count = 0;

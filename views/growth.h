@@ -82,6 +82,10 @@ struct growth {
 struct hs_error *growth_make(const struct growth_series *series, struct growth *ret) HS_MUST_CHECK;
 void growth_deinit(struct growth *growth);
 
+// How much of the process's growth what is recorded makes, 0 to 1 and a little more; below 0 = the process does not
+// grow steadily, or that is not known.
+double growth_explained(const struct growth *growth);
+
 // Indices of the sites with most bytes freed again a second, most first, at most `limit`; returns how many there are.
 size_t growth_temporary(const struct growth *growth, size_t *indices, size_t limit);
 

@@ -42,7 +42,8 @@ struct hs_error *rule_steady_leak(const struct figures *figures, bool *applies_r
 	ret->rate = top->speed;
 	error = site_text(figures, top, &name);
 	if (!error)
-		error = hs_format(&ret->text, "Steady leak at one site: %s keeps %s", name, rate_text(top->speed).text);
+		error = hs_format(&ret->text, "Steady leak at one site: %s grows by %s", name,
+				  rate_text(top->speed).text);
 	if (!error)
 		error = add_reason(
 			ret,

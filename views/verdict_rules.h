@@ -29,7 +29,7 @@ struct hs_error *add_reason(struct finding *finding, const char *format, ...) HS
 struct figure_text {
 	char text[NUMBER_SIZE + 4];
 };
-struct figure_text rate_text(double bytes_a_second); // "+1.5 MiB/s"
+struct figure_text rate_text(double bytes_a_second); // "1.5 MiB/s", "-1.5 MiB/s"
 struct figure_text gain_text(double bytes);          // "+1.5 MiB"
 struct figure_text size_text(double bytes);          // "1.5 MiB"
 struct figure_text time_text(double seconds);        // "12 s"

@@ -34,7 +34,8 @@ struct figure_text rate_text(double bytes_a_second)
 	struct figure_text text;
 	char number[NUMBER_SIZE];
 
-	snprintf(text.text, sizeof(text.text), "%s/s", number_bytes_signed(whole(bytes_a_second), number));
+	snprintf(text.text, sizeof(text.text), "%s%s/s", bytes_a_second <= -0.5 ? "-" : "",
+		 number_bytes((uint64_t)whole(fmin(fabs(bytes_a_second), 9e18)), number));
 	return text;
 }
 

@@ -49,7 +49,7 @@ def wrong_usage():
 
 
 def help_and_version():
-    for arguments in [["--help"]] + [[command, "--help"] for command in ("check", "attach", "set", "dump", "profile", "report", "diff", "detach", "status")]:
+    for arguments in [["--help"]] + [[command, "--help"] for command in ("check", "attach", "set", "dump", "profile", "why", "report", "diff", "detach", "status")]:
         result = heapsnap(*arguments)
         check_equal(result.status, 0, str(result))
         check("usage" in result.stdout.lower() and "heapsnap" in result.stdout, f"no usage text: {result}")

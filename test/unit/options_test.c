@@ -167,7 +167,12 @@ static void test_times(void)
 		bad(line, "--for expects a time");
 	}
 	bad("profile 1", "how long to record is missing");
-	bad("dump 1 --for 1s", "--for is only valid with");
+	bad("dump 1 --for 1s", "--for is only valid with profile and why");
+	CHECK_EQUAL(good("why 1").time_ns, 0);
+	CHECK_STRING(good("why 1 --page x.html").page, "x.html");
+	bad("why 1 --page x.pb.gz", "--page expects a name that ends in .html");
+	bad("why 1 --page .html", "--page expects a name that ends in .html");
+	bad("profile 1 --for 1s --page x.html", "--page is only valid with why");
 }
 
 static void test_sizes(void)
@@ -284,13 +289,13 @@ static void test_settings(void)
 	bad("set 1 --samples-per-word 1e-3 --budget 3", "only one of --sample");
 	bad("set 1 --exact --stop-recording", "exclude each other");
 	bad("set 1 --start-recording --stop-recording", "exclude each other");
-	bad("set 1 --exact --max-memory 1M", "--max-memory is only valid with check, attach and profile");
+	bad("set 1 --exact --max-memory 1M", "--max-memory is only valid with check, attach, profile and why");
 	bad("set 1 --depth 0", "--depth expects a number from 1 to 256");
 	bad("set 1 --sample", "--sample needs a value");
 	bad("set 1 --samples-per-word", "--samples-per-word needs a value");
 	bad("attach 1 --stop-recording", "--stop-recording is only valid with set");
-	bad("status 1 --exact", "--exact is only valid with attach, set and profile");
-	bad("detach 1 --samples-per-word 1e-3", "--samples-per-word is only valid with attach, set and profile");
+	bad("status 1 --exact", "--exact is only valid with attach, set, profile and why");
+	bad("detach 1 --samples-per-word 1e-3", "--samples-per-word is only valid with attach, set, profile and why");
 }
 
 static void test_views(void)
@@ -313,8 +318,8 @@ static void test_views(void)
 	bad("diff a", "two files are needed");
 	bad("diff a b c", "too many arguments: c");
 	bad("report x --limit many", "--limit expects a number, got 'many'");
-	bad("attach 1 --own x", "--own is only valid with dump, profile, report and diff");
-	bad("diff a b --ledger", "--ledger is only valid with dump, profile and report");
+	bad("attach 1 --own x", "--own is only valid with dump, profile, why, report and diff");
+	bad("diff a b --ledger", "--ledger is only valid with dump, profile, why and report");
 }
 
 static void test_wrong(void)
@@ -344,13 +349,13 @@ static void test_wrong(void)
 	bad("dump 1 -o", "-o needs a value");
 	bad("dump 1 --output", "--output needs a value");
 	bad("attach 1 --depth", "--depth needs a value");
-	bad("attach 1 -o x", "-o is only valid with dump and profile");
-	bad("status -o x", "-o is only valid with dump and profile");
-	bad("dump 1 -o x --depth 5", "--depth is only valid with attach, set and profile");
-	bad("attach 1 --errors", "--errors is only valid with dump and profile");
+	bad("attach 1 -o x", "-o is only valid with dump, profile and why");
+	bad("status -o x", "-o is only valid with dump, profile and why");
+	bad("dump 1 -o x --depth 5", "--depth is only valid with attach, set, profile and why");
+	bad("attach 1 --errors", "--errors is only valid with dump, profile and why");
 	CHECK(good("dump 1 -o x --errors").errors);
 	CHECK(!good("dump 1 -o x").errors);
-	bad("detach 1 --max-memory 1M", "--max-memory is only valid with check, attach and profile");
+	bad("detach 1 --max-memory 1M", "--max-memory is only valid with check, attach, profile and why");
 	bad("frobnicate 1", "unknown command 'frobnicate'\n");
 	bad("dmup 1", "did you mean 'dump'?\n");
 	bad("pump 1", "did you mean 'dump'?\n");

@@ -286,14 +286,14 @@ static void test_words(const struct hand_profile *hand, const struct site *sites
 	series_make(&watches[0], sites, &series);
 	CHECK(!growth_make(&series, &growth));
 	CHECK(!verdict_make(&growth, &hand->named, &verdict));
-	CHECK_STRING(verdict.findings[0].text, "Steady leak at one site: put (cache.cpp:18) keeps +921.6 KiB/s");
+	CHECK_STRING(verdict.findings[0].text, "Steady leak at one site: put (cache.cpp:18) grows by 921.6 KiB/s");
 	CHECK_EQUAL(verdict.findings[0].reason_count, 3);
 	CHECK_STRING(verdict.findings[0].reasons[0],
-		     "it grows all the time (+921.6 KiB/s in the first half, +921.6 KiB/s in "
+		     "it grows all the time (921.6 KiB/s in the first half, 921.6 KiB/s in "
 		     "the second), and makes 100 % of what grows");
 	CHECK_STRING(verdict.findings[0].reasons[1],
 		     "its blocks stay: of what was live after 30 s, 100 % at least is live still");
-	CHECK_STRING(verdict.findings[0].reasons[2], "the process's anonymous memory grows with it, by +1.0 MiB/s");
+	CHECK_STRING(verdict.findings[0].reasons[2], "the process's anonymous memory grows with it, by 1.0 MiB/s");
 	verdict_deinit(&verdict);
 	growth_deinit(&growth);
 	growth_series_deinit(&series);
