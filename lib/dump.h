@@ -45,7 +45,8 @@ struct hs_story {
 };
 
 // Writes a profile that is there already, to options->output, as hs_dump does. `story` is for a page; NULL = none.
-// *bytes_ret: as hs_dump_result.file_bytes.
+// *bytes_ret: as hs_dump_result.file_bytes. HS_ERROR_SYSTEM, HS_ERROR_REFUSED: it cannot be written;
+// HS_ERROR_NO_MEMORY.
 struct hs_error *hs_dump_write(const struct heap_profile *profile, const struct hs_dump_options *options,
 			       const struct hs_story *story, uint64_t *bytes_ret) HS_MUST_CHECK;
 

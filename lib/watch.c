@@ -12,7 +12,8 @@
 
 enum { CUTS = 7 };
 
-_Static_assert((int)CUTS >= (int)TREND_LEAST && (int)CUTS <= (int)TREND_MOST, "enough for a verdict, and no more than there is room for");
+_Static_assert((int)CUTS >= (int)TREND_LEAST && (int)CUTS <= (int)TREND_MOST,
+	       "enough for a verdict, and no more than there is room for");
 
 static void drop_view(struct hs_watch_result *result)
 {

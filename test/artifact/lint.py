@@ -22,7 +22,8 @@ MAY_INCLUDE = {
     "lib": {"base/", "inject/abi/region.h", "lib/", "attach/guard/interrupt_signal.h", "attach/guard/tool_guard.h", "attach/hook/hook_addition.h",
             "attach/region/sampling_settings.h", "attach/session/attached_list.h", "attach/session/check.h", "attach/session/session.h", "snapshot/heap_profile.h",
             "snapshot/snapshot.h", "snapshot/profile/unseen_share.h", "proto/gzip_file.h", "proto/page/page.h", "proto/profile_file.h",
-            "proto/pprof/pprof_decoder.h", "proto/pprof/pprof_encoder.h", "views/frame_rules.h", "views/profile_view.h"},
+            "proto/pprof/pprof_decoder.h", "proto/pprof/pprof_encoder.h", "views/frame_rules.h", "views/growth.h", "views/profile_view.h",
+            "views/verdict.h"},
 }
 DESIGN = "docs/design.md"
 # The payload has no C library; of the compiler's own headers these are enough.
