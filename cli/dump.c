@@ -69,13 +69,13 @@ static void put_memory(struct json *json, const struct profile_memory *memory)
 }
 
 static bool print_json(const struct options *options, const struct hs_dump_result *result,
-		       const struct profile_view *view, dump_more *put_more, const void *more)
+		       const struct profile_view *view, const struct dump_more *more)
 {
 	const struct heap_profile *profile = &result->profile;
 	struct json json;
 
 	json_begin(&json, stdout);
-	json_string(&json, "command", command_describe(options->command)->name);
+	json_string(&json, "command", more ? more->command : "dump");
 	json_number(&json, "pid", (uint64_t)profile->pid);
 	json_string(&json, "output", options->output ? options->output : "");
 	put_memory(&json, &profile->memory);
@@ -110,13 +110,13 @@ static bool print_json(const struct options *options, const struct hs_dump_resul
 		json_close(&json, '}');
 	}
 	json_close(&json, ']');
-	if (put_more)
-		put_more(&json, more);
+	if (more)
+		more->put(&json, more->data);
 	return json_end(&json);
 }
 
 struct hs_error *dump_show(const struct options *options, const struct frame_rules *rules,
-			   const struct hs_dump_result *result, dump_more *put_more, const void *more)
+			   const struct hs_dump_result *result, const struct dump_more *more)
 {
 	struct profile_view view;
 	struct hs_error *error = profile_view_make(&result->profile, rules, &view);
@@ -124,7 +124,7 @@ struct hs_error *dump_show(const struct options *options, const struct frame_rul
 	if (error)
 		return error;
 	error = print_summary(options, result, &view);
-	if (!error && options->json && !print_json(options, result, &view, put_more, more))
+	if (!error && options->json && !print_json(options, result, &view, more))
 		error = hs_error_create(HS_ERROR_SYSTEM, "standard output cannot be written");
 	profile_view_deinit(&view);
 	return error;
@@ -154,7 +154,7 @@ enum exit_status command_dump(const struct options *options)
 		frame_rules_destroy(rules);
 		return fail_and_look(options, &process, error);
 	}
-	error = dump_show(options, rules, &result, NULL, NULL);
+	error = dump_show(options, rules, &result, NULL);
 	hs_dump_result_deinit(&result);
 	frame_rules_destroy(rules);
 	return error ? console_fail(options, error) : EXIT_DONE;

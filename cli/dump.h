@@ -8,12 +8,16 @@
 #include "cli/options.h"
 #include "lib/dump.h"
 
-// Fields that a command adds to the object.
-typedef void dump_more(struct json *json, const void *more);
+// What another command adds to the object. All borrowed.
+struct dump_more {
+	const char *command;
+	void (*put)(struct json *json, const void *data);
+	const void *data;
+};
 
-// For people, and with --json as an object, with what `put_more` (NULL = nothing) adds. HS_ERROR_SYSTEM: standard
-// output cannot be written; HS_ERROR_NO_MEMORY.
+// For people, and with --json as an object; `more` NULL = of a dump. HS_ERROR_SYSTEM: standard output cannot be
+// written; HS_ERROR_NO_MEMORY.
 struct hs_error *dump_show(const struct options *options, const struct frame_rules *rules,
-			   const struct hs_dump_result *result, dump_more *put_more, const void *more) HS_MUST_CHECK;
+			   const struct hs_dump_result *result, const struct dump_more *more) HS_MUST_CHECK;
 
 #endif

@@ -9,9 +9,9 @@
 #include "lib/find_process.h"
 #include "lib/own_rules.h"
 
-static void put_more(struct json *json, const void *more)
+static void put_more(struct json *json, const void *data)
 {
-	const struct hs_profile_result *result = more;
+	const struct hs_profile_result *result = data;
 
 	json_number(json, "recorded_ms", result->waited_ns / 1000000);
 	json_bool(json, "interrupted", result->is_interrupted);
@@ -23,13 +23,14 @@ static void put_more(struct json *json, const void *more)
 static enum exit_status show(const struct options *options, const struct process *process,
 			     const struct frame_rules *rules, const struct hs_profile_result *result)
 {
+	const struct dump_more more = { "profile", put_more, result };
 	char waited[NUMBER_SIZE];
 	struct hs_error *error;
 
 	console_print(options, "recorded process %d for %s%s\n", (int)process->pid,
 		      number_duration(result->waited_ns, waited),
 		      result->is_interrupted ? ": a signal ended the wait" : "");
-	error = dump_show(options, rules, &result->dump, put_more, result);
+	error = dump_show(options, rules, &result->dump, &more);
 	if (error)
 		return console_fail(options, error);
 	detach_print_outcome(options, &result->detach, process->pid);

@@ -17,6 +17,7 @@ static const struct {
 	{ VERDICT_IN_STEPS, rule_in_steps, false },
 	{ VERDICT_OUTSIDE_MALLOC, rule_outside_malloc, false },
 	{ VERDICT_FRAGMENTATION, rule_fragments, false },
+	{ VERDICT_UNDECIDED, rule_unexplained, false },
 	{ VERDICT_FRAGMENTATION, rule_freed_stays, true },
 	{ VERDICT_LEVELLED_OFF, rule_levelled_off, true },
 	{ VERDICT_EXCHANGE, rule_exchange, true },

@@ -15,14 +15,33 @@ struct hs_error *rule_not_enough_data(const struct figures *figures, bool *appli
 			 growth->cuts, growth->cuts == 1 ? "" : "s", time_text(growth->seconds).text);
 }
 
+// Neither what is live nor what was freed makes so much.
+static bool is_outside(const struct figures *figures)
+{
+	const struct growth *growth = figures->growth;
+	const double unexplained = figures->unexplained;
+
+	return unexplained > 0 && growth->all.temporary_rate < 0.5 * unexplained &&
+	       growth->brk.gained < 0.5 * unexplained * growth->seconds && !growth->has_losses;
+}
+
+// Within malloc's heap, and not by live blocks.
+static bool is_fragmented(const struct figures *figures)
+{
+	const struct growth *growth = figures->growth;
+	const double unexplained = figures->unexplained;
+
+	return unexplained > 0 && growth->all.temporary_rate >= 0.5 * unexplained &&
+	       growth->brk.gained >= 0.5 * unexplained * growth->seconds;
+}
+
 struct hs_error *rule_outside_malloc(const struct figures *figures, bool *applies_ret, struct finding *ret)
 {
 	const struct growth *growth = figures->growth;
 	const double unexplained = figures->unexplained;
 	struct hs_error *error;
 
-	*applies_ret = unexplained > 0 && growth->all.temporary_rate < 0.5 * unexplained &&
-		       growth->brk.gained < 0.5 * unexplained * growth->seconds && !growth->has_losses;
+	*applies_ret = is_outside(figures);
 	if (!*applies_ret)
 		return NULL;
 	ret->rate = unexplained;
@@ -44,15 +63,13 @@ struct hs_error *rule_outside_malloc(const struct figures *figures, bool *applie
 	return error;
 }
 
-// Within malloc's heap, and not by live blocks.
 struct hs_error *rule_fragments(const struct figures *figures, bool *applies_ret, struct finding *ret)
 {
 	const struct growth *growth = figures->growth;
 	const double unexplained = figures->unexplained;
 	struct hs_error *error;
 
-	*applies_ret = unexplained > 0 && growth->all.temporary_rate >= 0.5 * unexplained &&
-		       growth->brk.gained >= 0.5 * unexplained * growth->seconds;
+	*applies_ret = is_fragmented(figures);
 	if (!*applies_ret)
 		return NULL;
 	ret->rate = unexplained;
@@ -67,6 +84,36 @@ struct hs_error *rule_fragments(const struct figures *figures, bool *applies_ret
 		error = add_reason(ret,
 				   "%s was allocated and freed again: what was freed lies between blocks that live",
 				   rate_text(growth->all.temporary_rate).text);
+	return error;
+}
+
+// What the process grows by beside what is recorded, where neither of the two is shown: a small leak must not stand for
+// it.
+struct hs_error *rule_unexplained(const struct figures *figures, bool *applies_ret, struct finding *ret)
+{
+	const struct growth *growth = figures->growth;
+	struct hs_error *error;
+
+	*applies_ret = figures->unexplained > 0 && !is_outside(figures) && !is_fragmented(figures);
+	if (!*applies_ret)
+		return NULL;
+	ret->rate = figures->unexplained;
+	error = hs_format(&ret->text,
+			  "Undecided: the process grows by %s more than what is recorded, and what by is not shown",
+			  rate_text(figures->unexplained).text);
+	if (!error)
+		error = add_reason(ret,
+				   "anonymous memory grows by %s, recorded live blocks by %s, the heap (brk) by %s",
+				   rate_text(growth->anonymous.rate).text, rate_text(growth->all.live.rate).text,
+				   rate_text(growth->brk.rate).text);
+	if (!error && growth->has_losses)
+		return add_reason(ret, "allocations were lost, and may be what grows");
+	if (!error)
+		error = add_reason(
+			ret,
+			"%s is allocated and freed again: malloc may keep it (fragmentation), or the program "
+			"maps memory itself",
+			rate_text(growth->all.temporary_rate).text);
 	return error;
 }
 

@@ -89,8 +89,11 @@ struct hs_error *rule_grows(const struct figures *figures, bool *applies_ret, st
 	ret->rate = figures->growing;
 	error = site_text(figures, figures->top, &name);
 	if (!error)
-		error = hs_format(&ret->text, "It grows by %s at %s%s", rate_text(figures->growing).text,
-				  figures->growing_count > 1 ? "several sites, fastest at " : "", name);
+		error = figures->growing_count > 1
+				? hs_format(&ret->text, "Growth at several sites: by %s, fastest at %s",
+					    rate_text(figures->growing).text, name)
+				: hs_format(&ret->text, "Growth at one site: %s grows by %s", name,
+					    rate_text(figures->growing).text);
 	if (!error)
 		error = add_why_not_plain(figures, ret);
 	return error ? error : add_support(figures, ret);
@@ -114,7 +117,7 @@ struct hs_error *rule_in_steps(const struct figures *figures, bool *applies_ret,
 	error = site_text(figures, site, &name);
 	if (!error)
 		error = hs_format(&ret->text,
-				  "It grows in steps: %s replaces a block by larger ones, as a vector does, %s in %s",
+				  "Growth in steps: %s replaces a block by larger ones, as a vector does, %s in %s",
 				  name, gain_text(site->live.gained).text, time_text(growth->seconds).text);
 	if (!error)
 		error = add_reason(ret, "it has %.0f block%s, and %s in all; before %s", site->blocks_last,

@@ -43,7 +43,7 @@ typedef struct hs_error *verdict_rule(const struct figures *figures, bool *appli
 // verdict_of_sites.c
 verdict_rule rule_steady_leak, rule_grows, rule_in_steps, rule_levelled_off, rule_exchange;
 // verdict_of_process.c
-verdict_rule rule_not_enough_data, rule_outside_malloc, rule_fragments, rule_freed_stays, rule_nothing_grows,
-	rule_undecided;
+verdict_rule rule_not_enough_data, rule_outside_malloc, rule_fragments, rule_unexplained, rule_freed_stays,
+	rule_nothing_grows, rule_undecided;
 
 #endif
