@@ -147,6 +147,7 @@ static void print_process(const struct options *options, const struct growth *gr
 {
 	const double explained = growth_explained(growth);
 	char process[NUMBER_SIZE], recorded[NUMBER_SIZE], text[400];
+	const int64_t live = (int64_t)growth->all.live.rate;
 
 	if (!growth->memory_is_known)
 		return;
@@ -159,7 +160,8 @@ static void print_process(const struct options *options, const struct growth *gr
 		snprintf(text, sizeof(text),
 			 "The process grows by %s/s; what is recorded, by %s/s, is %.0f %% of that.%s",
 			 number_bytes((uint64_t)growth->anonymous.rate, process),
-			 number_bytes_signed((int64_t)growth->all.live.rate, recorded), 100 * fmin(explained, 1),
+			 live < 0 ? number_bytes_signed(live, recorded) : number_bytes((uint64_t)live, recorded),
+			 100 * fmin(explained, 1),
 			 explained < 0.95
 				 ? " The rest: what malloc adds to each block or keeps, memory that the program maps "
 				   "itself, older blocks that are written to only now."

@@ -90,7 +90,7 @@ static void put_cuts(struct json *json, const struct growth_series *series)
 		json_number(json, "rss", cut->memory.rss);
 		json_number(json, "anonymous", cut->memory.anonymous);
 		json_number(json, "swapped", cut->memory.swapped);
-		json_number(json, "brk", cut->brk_bytes);
+		json_number(json, "malloc_heap", cut->heap_bytes);
 		json_integer(json, "live_bytes", cut->live_bytes);
 		json_close(json, '}');
 	}

@@ -5,10 +5,9 @@
 #include "base/clock.h"
 #include "base/proc_maps.h"
 #include "lib/leave.h"
+#include "lib/malloc_heap.h"
 #include "lib/pause.h"
 #include "lib/status.h"
-
-#include <string.h>
 
 enum { CUTS = 7 };
 
@@ -30,20 +29,18 @@ void hs_watch_result_deinit(struct hs_watch_result *result)
 	*result = (struct hs_watch_result){ 0 };
 }
 
-// Of the heap that grows by brk; 0 = none, or it cannot be read.
-static uint64_t brk_bytes(const struct process *process)
+// 0 = none, or it cannot be told.
+static uint64_t heap_bytes(const struct process *process)
 {
 	struct proc_maps maps;
 	struct hs_error *error = proc_maps_read(process, &maps);
-	uint64_t bytes = 0;
+	uint64_t bytes;
 
 	if (error) {
 		hs_error_destroy(error);
 		return 0;
 	}
-	for (size_t i = 0; i < maps.count; i++)
-		if (strcmp(maps.items[i].name, "[heap]") == 0)
-			bytes += maps.items[i].end - maps.items[i].start;
+	bytes = malloc_heap_bytes(&maps);
 	proc_maps_deinit(&maps);
 	return bytes;
 }
@@ -54,7 +51,7 @@ static struct hs_error *take_cut(const struct process *process, const struct hs_
 				 struct hs_watch_result *result, int64_t *first_ns)
 {
 	const struct hs_dump_options dump = { .rules = options->rules };
-	struct growth_cut facts = { .brk_bytes = brk_bytes(process) };
+	struct growth_cut facts = { .heap_bytes = heap_bytes(process) };
 	struct hs_dump_result cut;
 	struct hs_error *error = hs_dump(process, &dump, &cut);
 

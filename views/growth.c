@@ -208,7 +208,7 @@ static struct trend trend_of(const struct growth_series *series, double (*value)
 }
 
 static double rss_of(const struct growth_cut *cut) { return (double)cut->memory.rss; }
-static double brk_of(const struct growth_cut *cut) { return (double)cut->brk_bytes; }
+static double heap_of(const struct growth_cut *cut) { return (double)cut->heap_bytes; }
 static double anonymous_of(const struct growth_cut *cut)
 {
 	return (double)cut->memory.anonymous + (double)cut->memory.swapped;
@@ -227,7 +227,7 @@ struct hs_error *growth_make(const struct growth_series *series, struct growth *
 		.has_losses = last->has_losses,
 		.rss = trend_of(series, rss_of),
 		.anonymous = trend_of(series, anonymous_of),
-		.brk = trend_of(series, brk_of),
+		.heap = trend_of(series, heap_of),
 		.all = site_of(series, series->totals),
 		.untracked_frees_late = last->untracked_frees - series->cuts[middle].untracked_frees,
 		.middle = series->cuts[middle].seconds,

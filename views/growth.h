@@ -20,7 +20,7 @@ enum { GROWTH_SITES_MAX = 1 << 16 };
 struct growth_cut {
 	double seconds;               // since the first one
 	struct profile_memory memory; // of the process
-	uint64_t brk_bytes;           // of the heap that grows by brk(2), mapped; 0 = none, or unknown
+	uint64_t heap_bytes;          // taken by malloc for its heaps, used or free; 0 = none, or unknown
 	int64_t live_bytes;           // recorded
 	double untracked_frees;       // since attach: of blocks that are not recorded
 	bool has_losses;              // allocations were lost
@@ -45,7 +45,7 @@ struct growth_series {
 	struct site_keys keys;
 };
 
-// Adds a cut: what `facts` has that the profile does not say (seconds, brk_bytes), and the profile's sites. Only the
+// Adds a cut: what `facts` has that the profile does not say (seconds, heap_bytes), and the profile's sites. Only the
 // last one's `sites` must live on. pre: count < TREND_MOST. HS_ERROR_NO_MEMORY: the series can only be freed then.
 struct hs_error *growth_series_add(struct growth_series *series, const struct growth_cut *facts,
 				   const struct named_profile *named, const struct site_list *sites) HS_MUST_CHECK;
@@ -69,7 +69,7 @@ struct growth {
 	double seconds; // from the first cut to the last
 	size_t cuts;
 	bool memory_is_known, is_estimate, has_losses; // of the last cut; the first: of all
-	struct trend rss, anonymous, brk;              // bytes; anonymous with what is swapped out
+	struct trend rss, anonymous, heap;             // bytes; anonymous with what is swapped out
 	struct growth_site all;                        // all that is recorded
 	double untracked_frees_late;                   // since the middle cut
 	double middle;                                 // seconds of the middle cut

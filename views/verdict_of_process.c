@@ -22,7 +22,7 @@ static bool is_outside(const struct figures *figures)
 	const double unexplained = figures->unexplained;
 
 	return unexplained > 0 && growth->all.temporary_rate < 0.5 * unexplained &&
-	       growth->brk.gained < 0.5 * unexplained * growth->seconds && !growth->has_losses;
+	       growth->heap.gained < 0.5 * unexplained * growth->seconds && !growth->has_losses;
 }
 
 // Within malloc's heap, and not by live blocks.
@@ -32,7 +32,7 @@ static bool is_fragmented(const struct figures *figures)
 	const double unexplained = figures->unexplained;
 
 	return unexplained > 0 && growth->all.temporary_rate >= 0.5 * unexplained &&
-	       growth->brk.gained >= 0.5 * unexplained * growth->seconds;
+	       growth->heap.gained >= 0.5 * unexplained * growth->seconds;
 }
 
 struct hs_error *rule_outside_malloc(const struct figures *figures, bool *applies_ret, struct finding *ret)
@@ -77,8 +77,8 @@ struct hs_error *rule_fragments(const struct figures *figures, bool *applies_ret
 			  "Fragmentation suspected: malloc's heap grows by %s more than the blocks that are live in it",
 			  rate_text(unexplained).text);
 	if (!error)
-		error = add_reason(ret, "the heap (brk) grew by %s, anonymous memory by %s, recorded live blocks by %s",
-				   gain_text(growth->brk.gained).text, gain_text(growth->anonymous.gained).text,
+		error = add_reason(ret, "malloc's heaps grew by %s, anonymous memory by %s, recorded live blocks by %s",
+				   gain_text(growth->heap.gained).text, gain_text(growth->anonymous.gained).text,
 				   gain_text(growth->all.live.gained).text);
 	if (!error)
 		error = add_reason(ret,
@@ -103,9 +103,9 @@ struct hs_error *rule_unexplained(const struct figures *figures, bool *applies_r
 			  rate_text(figures->unexplained).text);
 	if (!error)
 		error = add_reason(ret,
-				   "anonymous memory grows by %s, recorded live blocks by %s, the heap (brk) by %s",
+				   "anonymous memory grows by %s, recorded live blocks by %s, malloc's heaps by %s",
 				   rate_text(growth->anonymous.rate).text, rate_text(growth->all.live.rate).text,
-				   rate_text(growth->brk.rate).text);
+				   rate_text(growth->heap.rate).text);
 	if (!error && growth->has_losses)
 		return add_reason(ret, "allocations were lost, and may be what grows");
 	if (!error)
@@ -218,9 +218,9 @@ struct hs_error *rule_undecided(const struct figures *figures, bool *applies_ret
 				  gain_text(anonymous->gained).text);
 	if (!error)
 		error = add_reason(ret,
-				   "anonymous memory %s, recorded live blocks %s, freed again %s; the heap (brk) %s",
+				   "anonymous memory %s, recorded live blocks %s, freed again %s; malloc's heaps %s",
 				   rate_text(anonymous->rate).text, rate_text(growth->all.live.rate).text,
-				   rate_text(growth->all.temporary_rate).text, rate_text(growth->brk.rate).text);
+				   rate_text(growth->all.temporary_rate).text, rate_text(growth->heap.rate).text);
 	if (!error && growth->has_losses)
 		error = add_reason(ret, "allocations were lost, and may be what grows");
 	if (!error)

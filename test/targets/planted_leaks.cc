@@ -11,6 +11,7 @@
 #include <cstring>
 #include <ctime>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -138,6 +139,9 @@ void fragmentation()
 	});
 }
 
+// The same where malloc has another arena.
+void fragmentation_in_thread() { std::thread(fragmentation).join(); }
+
 void mapped()
 {
 	grow_for_ever([] {
@@ -181,6 +185,7 @@ const struct {
 	{ "unbounded_cache", unbounded_cache },
 	{ "growing_vector", growing_vector },
 	{ "fragmentation", fragmentation },
+	{ "fragmentation_in_thread", fragmentation_in_thread },
 	{ "mapped", mapped },
 	{ "before_attach", before_attach },
 	{ "nothing", nothing },

@@ -38,7 +38,7 @@ static void add_cut(struct watch *watch, size_t i, bool is_estimate)
 	};
 	struct ledger_line ledger[] = { { .name = "unknown_frees", .text = "", .value = 7 * i },
 					{ .name = "lost_region_full", .text = "", .value = i == 6, .is_loss = true } };
-	const struct growth_cut facts = { .seconds = 2 * (double)i, .brk_bytes = 4096 * i };
+	const struct growth_cut facts = { .seconds = 2 * (double)i, .heap_bytes = 4096 * i };
 	struct hand_profile *hand = &watch->hands[i];
 
 	hand_make(hand, is_other ? other_places : places, PLACES, samples, i < 2 ? 2 : 3, 0x10000);
@@ -102,7 +102,7 @@ static void test_watch(void)
 	CHECK_EQUAL(watch.growth.anonymous.rate, 10000);
 	CHECK_EQUAL(watch.growth.anonymous.first, 500100);
 	CHECK_EQUAL(watch.growth.rss.rate, 15000);
-	CHECK_EQUAL(watch.growth.brk.rate, 2048);
+	CHECK_EQUAL(watch.growth.heap.rate, 2048);
 	CHECK_EQUAL(watch.growth.untracked_frees_late, 21);
 	CHECK(watch.growth.memory_is_known && watch.growth.has_losses && !watch.growth.is_estimate);
 	CHECK_EQUAL(growth_temporary(&watch.growth, indices, 3), 1);

@@ -20,7 +20,7 @@ static const struct hand_place places[SITES] = {
 // much as is live.
 struct hand_watch {
 	const char *name;
-	double memory[CUTS], brk[CUTS];
+	double memory[CUTS], heap[CUTS];
 	struct {
 		double live[CUTS], made[CUTS];
 		double blocks[CUTS]; // left out: one for each 256 bytes
@@ -140,16 +140,16 @@ static const struct hand_watch watches[] = {
 	  .expected = "outside-malloc steady-leak a" },
 	{ .name = "fragmentation",
 	  .memory = LINE(100, 10),
-	  .brk = LINE(90, 10),
+	  .heap = LINE(90, 10),
 	  .sites = { { .live = LEVEL(1), .made = LINE(1, 11) } },
 	  .expected = "fragmentation" },
-	{ .name = "so too in an arena that does not grow by brk, beside a small leak",
+	{ .name = "so too in what is not known as a heap of malloc, beside a small leak",
 	  .memory = LINE(100, 10),
 	  .sites = { { .live = LINE(0, 0.1), .made = LINE(0, 10) } },
 	  .expected = "undecided growth a" },
 	{ .name = "the heap grows, and hardly anything was freed",
 	  .memory = LINE(100, 10),
-	  .brk = LINE(90, 10),
+	  .heap = LINE(90, 10),
 	  .sites = { { .live = LEVEL(1), .made = LINE(1, 2) } },
 	  .expected = "undecided" },
 	{ .name = "freed, and the memory stays",
@@ -235,7 +235,7 @@ static void series_make(const struct hand_watch *watch, const struct site *sites
 		ret->cuts[cut] = (struct growth_cut){
 			.seconds = (watch->step > 0 ? watch->step : 10) * (double)cut,
 			.memory = { !watch->no_memory, 0, (uint64_t)(watch->memory[cut] * MIB), 0 },
-			.brk_bytes = (uint64_t)(watch->brk[cut] * MIB),
+			.heap_bytes = (uint64_t)(watch->heap[cut] * MIB),
 			.live_bytes = (int64_t)total->live_bytes,
 			.untracked_frees = 1000 * watch->frees[cut],
 			.has_losses = watch->has_losses,
