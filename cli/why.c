@@ -48,10 +48,10 @@ static void print_head(const struct options *options, const struct hs_watch_resu
 
 	if (growth->memory_is_known)
 		snprintf(memory, sizeof(memory), ": RSS %s, %s since the first",
-			 number_bytes((uint64_t)growth->rss.last, rss),
-			 number_bytes_signed((int64_t)growth->rss.gained, gained));
+			 number_bytes((uint64_t)number_whole(growth->rss.last), rss),
+			 number_bytes_signed(number_whole(growth->rss.gained), gained));
 	console_print(options, "Process %d watched for %s in %zu cuts%s%s\n", (int)result->profile.pid,
-		      number_duration((uint64_t)(growth->seconds * 1e9), watched), growth->cuts,
+		      number_duration((uint64_t)number_whole(growth->seconds * 1e9), watched), growth->cuts,
 		      result->is_interrupted ? " (a signal ended it)" : "", memory);
 }
 
@@ -85,12 +85,15 @@ static struct hs_error *print_growing(const struct options *options, const struc
 
 	if (error)
 		return error;
-	snprintf(a_second, sizeof(a_second), "%s/s", number_bytes_signed((int64_t)site->speed, rate));
-	console_print(options, "%13s %s%-8s %s\n", a_second, "±",
-		      number_error((int64_t)site->speed, (uint64_t)ceil(site->live.error), error_text), text);
+	snprintf(a_second, sizeof(a_second), "%s/s", number_bytes_signed(number_whole(site->speed), rate));
+	console_print(
+		options, "%13s %s%-8s %s\n", a_second, "±",
+		number_error(number_whole(site->speed), (uint64_t)number_whole(ceil(site->live.error)), error_text),
+		text);
 	snprintf(state, sizeof(state), "%s live in %s block%s; of what was live half-way, %.0f %% at least stays%s",
-		 number_bytes((uint64_t)site->live.last, live), number_short((uint64_t)site->blocks_last, blocks),
-		 site->blocks_last == 1 ? "" : "s", floor(100 * site->survived_share), remark_of(site));
+		 number_bytes((uint64_t)number_whole(site->live.last), live),
+		 number_short((uint64_t)number_whole(site->blocks_last), blocks), site->blocks_last == 1 ? "" : "s",
+		 floor(100 * site->survived_share), remark_of(site));
 	print_wrapped(options, "        ", "        ", state);
 	return site_path_print(options, named, site->site);
 }
@@ -135,9 +138,10 @@ static struct hs_error *print_temporary(const struct options *options, const str
 			break;
 		if (i == 0)
 			console_print(options, "Allocated and freed again:\n");
-		snprintf(a_second, sizeof(a_second), "%s/s", number_bytes((uint64_t)site->temporary_rate, rate));
+		snprintf(a_second, sizeof(a_second), "%s/s",
+			 number_bytes((uint64_t)number_whole(site->temporary_rate), rate));
 		snprintf(blocks_a_second, sizeof(blocks_a_second), "%s blocks/s",
-			 number_short((uint64_t)site->alloc_blocks_rate, blocks));
+			 number_short((uint64_t)number_whole(site->alloc_blocks_rate), blocks));
 		console_print(options, "%13s %17s  %s\n", a_second, blocks_a_second, text);
 	}
 	return NULL;
@@ -147,19 +151,19 @@ static void print_process(const struct options *options, const struct growth *gr
 {
 	const double explained = growth_explained(growth);
 	char process[NUMBER_SIZE], recorded[NUMBER_SIZE], text[400];
-	const int64_t live = (int64_t)growth->all.live.rate;
+	const int64_t live = number_whole(growth->all.live.rate);
 
 	if (!growth->memory_is_known)
 		return;
 	if (explained < 0)
 		snprintf(text, sizeof(text),
 			 "The process does not grow steadily: anonymous memory %s in all, recorded blocks %s.",
-			 number_bytes_signed((int64_t)growth->anonymous.gained, process),
-			 number_bytes_signed((int64_t)growth->all.live.gained, recorded));
+			 number_bytes_signed(number_whole(growth->anonymous.gained), process),
+			 number_bytes_signed(number_whole(growth->all.live.gained), recorded));
 	else
 		snprintf(text, sizeof(text),
 			 "The process grows by %s/s; what is recorded, by %s/s, is %.0f %% of that.%s",
-			 number_bytes((uint64_t)growth->anonymous.rate, process),
+			 number_bytes((uint64_t)number_whole(growth->anonymous.rate), process),
 			 live < 0 ? number_bytes_signed(live, recorded) : number_bytes((uint64_t)live, recorded),
 			 100 * fmin(explained, 1),
 			 explained < 0.95

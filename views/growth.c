@@ -179,7 +179,7 @@ static int compare_sites(const void *left, const void *right)
 
 static struct hs_error *make_sites(const struct growth_series *series, struct growth *ret)
 {
-	struct growth_value values[TREND_MOST];
+	struct growth_value values[TREND_MOST] = { 0 };
 
 	ret->sites = calloc(series->last_count + 1, sizeof(*ret->sites));
 	if (!ret->sites)
@@ -257,7 +257,7 @@ size_t growth_temporary(const struct growth *growth, size_t *indices, size_t lim
 
 	for (size_t i = 0; i < growth->count && limit; i++) {
 		const double rate = growth->sites[i].temporary_rate;
-		size_t at = count;
+		size_t at;
 
 		if (rate <= 0 || (count == limit && rate <= growth->sites[indices[count - 1]].temporary_rate))
 			continue;

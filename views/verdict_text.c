@@ -27,15 +27,13 @@ struct hs_error *add_reason(struct finding *finding, const char *format, ...)
 	return NULL;
 }
 
-static int64_t whole(double number) { return number > 9e18 ? INT64_MAX : number < -9e18 ? INT64_MIN : llround(number); }
-
 struct figure_text rate_text(double bytes_a_second)
 {
 	struct figure_text text;
 	char number[NUMBER_SIZE];
 
 	snprintf(text.text, sizeof(text.text), "%s%s/s", bytes_a_second <= -0.5 ? "-" : "",
-		 number_bytes((uint64_t)whole(fmin(fabs(bytes_a_second), 9e18)), number));
+		 number_bytes((uint64_t)number_whole(fabs(bytes_a_second)), number));
 	return text;
 }
 
@@ -43,7 +41,7 @@ struct figure_text gain_text(double bytes)
 {
 	struct figure_text text;
 
-	number_bytes_signed(whole(bytes), text.text);
+	number_bytes_signed(number_whole(bytes), text.text);
 	return text;
 }
 
@@ -51,7 +49,7 @@ struct figure_text size_text(double bytes)
 {
 	struct figure_text text;
 
-	number_bytes((uint64_t)whole(fmax(bytes, 0)), text.text);
+	number_bytes((uint64_t)number_whole(fmax(bytes, 0)), text.text);
 	return text;
 }
 
@@ -59,7 +57,7 @@ struct figure_text time_text(double seconds)
 {
 	struct figure_text text;
 
-	number_duration((uint64_t)whole(fmax(seconds, 0) * 1e9), text.text);
+	number_duration((uint64_t)number_whole(fmax(seconds, 0) * 1e9), text.text);
 	return text;
 }
 
