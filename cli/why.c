@@ -187,7 +187,9 @@ static struct hs_error *print_result(const struct options *options, const struct
 	print_process(options, &result->growth);
 	truth_print(options, &result->profile);
 	if (result->was_attached)
-		console_print(options, "process %d was attached before, and still is\n", (int)result->profile.pid);
+		console_print(options,
+			      "process %d was attached before: its own settings counted, and it stays attached\n",
+			      (int)result->profile.pid);
 	return NULL;
 }
 
