@@ -15,7 +15,9 @@ enum command {
 	COMMAND_DETACH,
 	COMMAND_STATUS,
 	COMMAND_REPORT,
-	COMMAND_DIFF
+	COMMAND_DIFF,
+	COMMAND_PROFILE,
+	COMMAND_WHY
 };
 
 struct command_description {
@@ -60,11 +62,13 @@ enum option_id {
 	OPTION_FOCUS,
 	OPTION_IGNORE,
 	OPTION_SORT,
+	OPTION_FOR,
+	OPTION_PAGE,
 };
 
 #define FOR(command) (1u << COMMAND_##command)
 #define FOR_ALL      (~0u)
-#define FOR_VIEWS    (FOR(DUMP) | FOR(REPORT) | FOR(DIFF)) // those that show a profile
+#define FOR_VIEWS    (FOR(DUMP) | FOR(PROFILE) | FOR(REPORT) | FOR(DIFF)) // those that show a profile
 
 // Limits as users write them. options.c has the numbers, and asserts that they agree.
 #define LIMIT_DEPTH        "256"

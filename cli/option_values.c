@@ -44,6 +44,31 @@ bool parse_percent(const char *text, uint32_t *ret)
 	return true;
 }
 
+bool parse_duration(const char *text, uint64_t *ret)
+{
+	static const struct {
+		const char *suffix;
+		double ns;
+	} units[] = { { "", 1e9 }, { "ms", 1e6 }, { "s", 1e9 }, { "m", 60e9 }, { "h", 3600e9 } };
+	const size_t length = strspn(text, "0123456789.");
+	double value, ns;
+	char *end;
+
+	if (length == 0 || length > 20)
+		return false;
+	value = strtod(text, &end);
+	if (end != text + length) // "1e3", "0x10", "1.2.3"
+		return false;
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(end, units[i].suffix) != 0)
+			continue;
+		ns = value * units[i].ns;
+		*ret = ns >= 1 && ns <= 3600e12 ? (uint64_t)ns : 0;
+		return *ret > 0;
+	}
+	return false;
+}
+
 bool parse_rate(const char *text, uint32_t *ret)
 {
 	char *end;

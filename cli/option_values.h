@@ -10,6 +10,9 @@
 bool parse_size(const char *text, uint64_t *ret);
 // A percentage above 0 and up to 100, with at most four digits behind the point, in millionths.
 bool parse_percent(const char *text, uint32_t *ret);
+// A time above 0 and up to 1000 hours: a decimal number, perhaps with a point, of seconds, or with suffix ms, s, m or
+// h; in nanoseconds.
+bool parse_duration(const char *text, uint64_t *ret);
 // Samples per word of 8 bytes, as a decimal number (1e-4, 0.0001): the mean interval in bytes.
 bool parse_rate(const char *text, uint32_t *ret);
 

@@ -5,6 +5,7 @@
 #include "cli/console.h"
 #include "cli/help.h"
 #include "cli/option_values.h"
+#include "cli/watch_words.h"
 #include "inject/abi/limits.h"
 
 #include <errno.h>
@@ -306,6 +307,8 @@ static const struct {
 	{ OPTION_SORT, view_words_take_sort },
 	{ OPTION_FOCUS, view_words_take_focus },
 	{ OPTION_IGNORE, view_words_take_ignore },
+	{ OPTION_FOR, watch_words_take_for },
+	{ OPTION_PAGE, watch_words_take_page },
 };
 
 static bool take_option(struct options *options, enum option_id id, const char *text)
@@ -377,7 +380,7 @@ static bool check_settings(const struct options *options)
 		return options_refuse(options, "%s", "--format is of what -o writes, and there is no -o");
 	if (options->output && !*options->output)
 		return options_refuse(options, "%s", "the output file's name is empty");
-	return view_words_check(options);
+	return watch_words_check(options) && view_words_check(options);
 }
 
 // What is nothing but digits is a process; a file of such a name is ./123.

@@ -19,8 +19,9 @@ enum exit_status { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2 };
 struct options {
 	enum command command;
 	const char *pid_text;                           // NULL = none given; report: of a process, not of a file
-	const char *output;                             // dump, diff: -o
-	enum profile_format format;                     // of it; dump, diff
+	const char *output;                             // dump, profile, why, diff: -o
+	enum profile_format format;                     // of it
+	const char *page;                               // why: --page
 	const char *paths[2];                           // report, diff: the files
 	size_t path_count;                              //
 	bool ledger, wide;                              // dump, report, diff
@@ -31,6 +32,7 @@ struct options {
 	size_t own_rule_count;                          //
 	bool errors;                                    // dump: --errors
 	bool stop;                                      // dump: --stop
+	uint64_t time_ns;                               // --for; 0 = none given
 	uint32_t depth;                                 // attach, set; 0 = none given
 	uint64_t max_memory;                            // bytes; 0 = default
 	struct hs_sampling sampling;                    // attach, set: --sample, --samples-per-word, --exact, --budget
