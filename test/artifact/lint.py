@@ -23,8 +23,7 @@ MAY_INCLUDE = {
             "attach/region/sampling_settings.h", "attach/session/attached_list.h", "attach/session/check.h", "attach/session/session.h", "snapshot/heap_profile.h",
             "snapshot/snapshot.h", "snapshot/profile/unseen_share.h", "proto/gzip_file.h", "proto/output_file.h", "proto/output_stream.h", "proto/page/page.h", "proto/profile_file.h",
             "proto/pprof/pprof_decoder.h", "proto/pprof/pprof_encoder.h", "proto/stacks/collapsed.h", "proto/stacks/profile_json.h", "proto/stacks/speedscope_json.h",
-            "views/completeness.h", "views/diff.h", "views/drop_frames.h", "views/frame_rules.h", "views/growth.h", "views/named_profile.h", "views/profile_view.h", "views/sites.h",
-            "views/verdict.h"},
+            "views/completeness.h", "views/diff.h", "views/drop_frames.h", "views/frame_rules.h", "views/growth.h", "views/named_profile.h", "views/profile_view.h", "views/sites.h", "views/verdict.h"},
 }
 DESIGN = "docs/design.md"
 # The payload has no C library; of the compiler's own headers these are enough.

@@ -75,9 +75,9 @@ def whole_time():
     pprof_reader.decode(path)
     check_left(target, before)
     result = heapsnap("profile", target.pid, "--for", ".1")
-    check_equal((result.status, result.stdout), (0, ""), str(result))
+    check_equal((result.status, result.stderr), (0, ""), str(result))
     for words in ("recorded process", "Process RSS", "detached from"):
-        check(words in result.stderr, f"{words!r} is not said: {result}")
+        check(words in result.stdout, f"{words!r} is not said: {result}")
     check(target.end().startswith("ok "), "the target's blocks")
 
 
@@ -155,7 +155,7 @@ def killed():
     process = begin_waiting(target, "--for", LONG)
     process.kill()
     process.communicate()
-    check("attached" in heapsnap("status", target.pid).stderr, "status")
+    check("attached" in heapsnap("status", target.pid).stdout, "status")
     check_refused(heapsnap("profile", target.pid, "--for", "1s"), "already attached")
     detach(target.pid)
     check_left(target, before)

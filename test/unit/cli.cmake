@@ -2,7 +2,7 @@
 hs_unit_test(options_test hs_lib)
 target_sources(options_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/help.c
   ${PROJECT_SOURCE_DIR}/cli/option_table.c ${PROJECT_SOURCE_DIR}/cli/option_values.c ${PROJECT_SOURCE_DIR}/cli/options.c
-  ${PROJECT_SOURCE_DIR}/cli/view_words.c ${PROJECT_SOURCE_DIR}/cli/view_words_parse.c)
+  ${PROJECT_SOURCE_DIR}/cli/view_words.c ${PROJECT_SOURCE_DIR}/cli/view_words_parse.c ${PROJECT_SOURCE_DIR}/cli/watch_words.c)
 hs_unit_test(console_test hs_views hs_base)
 target_sources(console_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c)
 hs_unit_test(attach_print_test hs_lib)
