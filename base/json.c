@@ -20,6 +20,17 @@ static void write_escape(FILE *file, uint32_t character)
 
 static bool is_markup(char byte) { return byte == '<' || byte == '>' || byte == '&'; }
 
+// How many bytes from here on stand for themselves: nearly all of nearly every name.
+static size_t plain_length(const struct json *json, const char *text)
+{
+	size_t length = 0;
+
+	while (text[length] >= ' ' && text[length] <= '~' && text[length] != '"' && text[length] != '\\' &&
+	       !(json->in_markup && is_markup(text[length])))
+		length++;
+	return length;
+}
+
 static void write_text(const struct json *json, const char *text)
 {
 	FILE *file = json->file;
@@ -28,8 +39,15 @@ static void write_text(const struct json *json, const char *text)
 	fputc('"', file);
 	while (left > 0) {
 		uint32_t character;
-		size_t length = hs_utf8_next(text, left, &character);
+		size_t length = plain_length(json, text);
 
+		if (length > 0) {
+			fwrite(text, 1, length, file);
+			text += length;
+			left -= length;
+			continue;
+		}
+		length = hs_utf8_next(text, left, &character);
 		if (length == 0) {
 			fprintf(file, "\\\\x%02x", (unsigned)(unsigned char)*text);
 			length = 1;

@@ -39,10 +39,12 @@ static struct hs_error *print_change(const struct table *table, const struct val
 {
 	const struct value_kind after = { &result->new, kind->is_allocated };
 	struct table_text text = site_row_text(named_of(result, change), site_of(change));
-	char bytes[NUMBER_SIZE + 1], number[NUMBER_SIZE], plus_minus[NUMBER_SIZE + 4], now[NUMBER_SIZE + 1];
-	const char *row[TABLE_COLUMNS_MAX] = { value_bytes(kind, &change->change, bytes) };
+	char number[NUMBER_SIZE], plus_minus[NUMBER_SIZE + 4], now[NUMBER_SIZE + 1];
+	struct value_cells cells;
+	const char *row[TABLE_COLUMNS_MAX] = { cells.bytes };
 	size_t count = 1;
 
+	value_cells_make(kind, &change->change, &cells);
 	snprintf(plus_minus, sizeof(plus_minus), "±%.28s", number_bytes(change->bytes_error, number));
 	if (value_has_error(kind))
 		row[count++] = plus_minus;
@@ -51,22 +53,30 @@ static struct hs_error *print_change(const struct table *table, const struct val
 	return table_row(table, row, 0, &text);
 }
 
+// `variance`: of the difference.
 static void print_live(const struct options *options, const char *what, const struct profile_values *old,
-		       const struct profile_values *new, const char *why)
+		       const struct profile_values *new, const struct heap_profile *difference, double variance,
+		       const char *why)
 {
-	char before[NUMBER_SIZE], after[NUMBER_SIZE], change[NUMBER_SIZE];
+	char before[NUMBER_SIZE], after[NUMBER_SIZE], change[NUMBER_SIZE], error[NUMBER_SIZE];
 
-	console_print(options, "%s %s, before %s: %s%s\n", what, number_bytes_of(new->live_bytes, false, after),
+	console_print(options, "%s %s, before %s: %s%s%s%s\n", what, number_bytes_of(new->live_bytes, false, after),
 		      number_bytes_of(old->live_bytes, false, before),
-		      number_bytes_signed(number_subtract(new->live_bytes, old->live_bytes), change), why);
+		      number_bytes_signed(number_subtract(new->live_bytes, old->live_bytes), change),
+		      difference->is_estimate ? " ±" : "",
+		      difference->is_estimate ? number_bytes(profile_bytes_error(difference, variance), error) : "",
+		      why);
 }
 
 static void print_facts(const struct options *options, const struct hs_diff_result *result)
 {
-	print_live(options, "Recorded live", &result->old.total, &result->new.total, "");
+	const struct heap_profile *difference = &result->difference.profile;
+
+	print_live(options, "Recorded live", &result->old.total, &result->new.total, difference,
+		   difference->total.live_bytes_variance, "");
 	if (result->view.kept)
-		print_live(options, "  shown", &result->old_view.shown, &result->new_view.shown,
-			   " (--focus, --ignore)");
+		print_live(options, "  shown", &result->old_view.shown, &result->new_view.shown, difference,
+			   result->view.shown.live_bytes_variance, " (--focus, --ignore)");
 	if (result->difference.facts.of_two_attaches)
 		console_print(
 			options,

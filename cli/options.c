@@ -398,9 +398,8 @@ static bool check_operands(struct options *options, uint64_t given, int count, c
 		return false;
 	if (count > wanted)
 		return options_refuse(options, "too many arguments: %s", operands[wanted]);
-	if (options->command == COMMAND_REPORT && count == 1 && is_number(operands[0])) {
-		options->pid_text = operands[0];
-	} else if (options->command == COMMAND_REPORT || options->command == COMMAND_DIFF) {
+	if (options->command == COMMAND_DIFF ||
+	    (options->command == COMMAND_REPORT && !(count == 1 && is_number(operands[0])))) {
 		if (count < wanted)
 			return options_refuse(options, "%s",
 					      wanted == 2 ? "two files are needed" : "the file or PID is missing");

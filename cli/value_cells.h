@@ -25,7 +25,8 @@ struct value_cells {
 // Whether there is a column for errors. What was allocated has none: where it is an estimate, it has a "~".
 bool value_has_error(const struct value_kind *kind);
 void value_cells_make(const struct value_kind *kind, const struct profile_values *values, struct value_cells *ret);
-// "20.2 MiB", "~20.2 MiB", "-1.5 KiB"; into a buffer of NUMBER_SIZE + 1 bytes, which is returned.
+// "20.2 MiB", "-1.5 KiB"; "~20.2 MiB" of an estimate, for a place without its error; into a buffer of NUMBER_SIZE + 1
+// bytes, which is returned.
 const char *value_bytes(const struct value_kind *kind, const struct profile_values *values, char *buffer);
 
 #endif

@@ -44,9 +44,10 @@ static struct hs_error *write_difference(const struct hs_diff_options *options, 
 		.profile = &result->difference.profile,
 		.named = &result->view.named,
 		.compared_with = options->old_path,
+		.errors = result->difference.profile.is_estimate, // else who reads it would have to assume them
 	};
 
-	return options->output ? profile_writer_write(writer, &writing, &result->file_bytes) : NULL;
+	return profile_writer_write(writer, &writing, &result->file_bytes);
 }
 
 struct hs_error *hs_diff(const struct hs_diff_options *options, struct hs_diff_result *ret)
@@ -60,8 +61,9 @@ struct hs_error *hs_diff(const struct hs_diff_options *options, struct hs_diff_r
 		error = look(options, ret);
 	if (!error)
 		error = profile_writer_open(options->output, options->format, &writer);
-	if (!error)
+	if (!error && options->output)
 		error = write_difference(options, &writer, ret);
+	profile_writer_discard(&writer);
 	if (error)
 		hs_diff_result_deinit(ret);
 	return error;

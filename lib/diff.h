@@ -25,9 +25,9 @@ struct hs_diff_result {
 	uint64_t file_bytes;            // written; of pprof compressed
 };
 
-// The file has all of the difference, whatever the filter of the view is, and is there whole or not at all. *ret is the
-// caller's, and stays where it is; on failure it is empty. Errors as of hs_read_profile, and as of a file that cannot
-// be written.
+// The file has all of the difference, whatever the filter of the view is, and where it is an estimate, its standard
+// errors; it is there whole or not at all. *ret is the caller's, and stays where it is; on failure it is empty. Errors
+// as of hs_read_profile, and as of a file that cannot be written.
 struct hs_error *hs_diff(const struct hs_diff_options *options, struct hs_diff_result *ret) HS_MUST_CHECK;
 void hs_diff_result_deinit(struct hs_diff_result *result);
 

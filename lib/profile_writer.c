@@ -115,10 +115,7 @@ static struct hs_error *write_as(struct profile_writer *writer, const struct pro
 struct hs_error *profile_writer_write(struct profile_writer *writer, const struct profile_writing *what,
 				      uint64_t *size_ret)
 {
-	struct hs_error *error = write_as(writer, what, size_ret);
-
-	output_file_discard(&writer->file);
-	return error;
+	return write_as(writer, what, size_ret);
 }
 
 void profile_writer_discard(struct profile_writer *writer) { output_file_discard(&writer->file); }

@@ -29,12 +29,12 @@ struct profile_writing {
 	size_t series_count;
 };
 
-// *ret is the caller's until it is written or discarded; `path` NULL: nothing is to be written. Errors as of
+// *ret is the caller's until it is discarded; `path` NULL: nothing is to be written. Errors as of
 // output_file_create; HS_ERROR_REFUSED: this program has no page.
 struct hs_error *profile_writer_open(const char *path, enum profile_format format,
 				     struct profile_writer *ret) HS_MUST_CHECK;
-// Closes it in any case. *size_ret: bytes of the file. HS_ERROR_REFUSED: the format has no negative values, which a
-// difference has.
+// Afterwards only discard is left to do. *size_ret: bytes of the file. HS_ERROR_REFUSED: the format has no negative
+// values, which a difference has.
 struct hs_error *profile_writer_write(struct profile_writer *writer, const struct profile_writing *what,
 				      uint64_t *size_ret) HS_MUST_CHECK;
 // Safe after writing, and on a zeroed struct.

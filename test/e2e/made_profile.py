@@ -5,6 +5,8 @@ import gzip
 
 SAMPLE_TYPES = [("alloc_objects", "count"), ("alloc_space", "bytes"), ("inuse_objects", "count"), ("inuse_space", "bytes")]
 
+COMMENTS = ("heapsnap: 0.1.0", "program: /usr/bin/shop", "pid: 42")
+
 
 def _varint(value):
     value &= (1 << 64) - 1
@@ -25,7 +27,7 @@ def _message(*fields):
     return b"".join(_field(number, value) for number, value in fields if value not in (0, b""))
 
 
-def write(path, stacks, comments=("heapsnap: 0.1.0", "program: /usr/bin/shop", "pid: 42"), time_ns=1700000000 * 10**9, duration_ns=3 * 10**9, period=1):
+def write(path, stacks, comments=COMMENTS, time_ns=1700000000 * 10**9, duration_ns=3 * 10**9, period=1):
     """`stacks`: [(frames, values)]; frames innermost first, each (function, file, line), values in the order of SAMPLE_TYPES."""
     strings, functions, locations, fields = [""], {}, {}, []
 

@@ -16,22 +16,8 @@ import made_profile
 import pprof_reader
 import profiles
 from harness import HEAPSNAP, Target, attach, check, check_equal, check_refused, detach, dump, heapsnap, run_cases, say, target_path, temporary_directory
-
-MALLOC = ("malloc", "", 0)
-PUSH = ("std::vector<int, std::allocator<int> >::push_back(int const&)", "/usr/include/c++/12/bits/stl_vector.h", 99)
-PUT, LOG = ("shop::Cache::put(int)", "/src/shop/cache.cpp", 18), ("shop::log(char const*)", "/src/shop/log.cpp", 7)
-HANDLE, MAIN = ("shop::Server::handle()", "/src/shop/server.cpp", 30), ("main", "/src/shop/main.cpp", 40)
-MIB = 1 << 20
-STACKS = [([MALLOC, PUSH, PUT, HANDLE, MAIN], (70, 80 * MIB, 30, 30 * MIB)),
-          ([MALLOC, LOG, HANDLE, MAIN], (5000, 500 * MIB, 20, 2 * MIB)),
-          ([MALLOC, LOG, MAIN], (1, MIB, 1, MIB))]
-LATER = [([MALLOC, PUSH, PUT, HANDLE, MAIN], (100, 120 * MIB, 45, 45 * MIB)),
-         ([MALLOC, LOG, HANDLE, MAIN], (6000, 600 * MIB, 5, MIB // 2)),
-         ([MALLOC, MAIN], (1, 100, 1, 100)),
-         ([MALLOC, LOG, MAIN], (1, MIB, 1, MIB))]
-
-HEAD = "Profile of shop (PID 42), taken 2023-11-14T22:13:20Z\n  recorded live   33.0 MiB  in 51 blocks, allocated since attach (3 s before)\n"
-END = "Nothing lost.\n"
+from report_expected import (DIFFERENCE, DIFF_HEAD, DIFFS, END, ESTIMATED, ESTIMATES, HANDLE, HEAD, LATER, LOG, MIB, PUSH, PUT, REPORTS, STACKS,
+                             TERMINALS)
 
 
 def make():
@@ -68,217 +54,6 @@ def on_terminal(columns, *arguments):
     return text.decode().replace("\r\n", "\n")
 
 
-# What is shown between the first lines and the last one.
-REPORTS = [
-    ([], """\
-  30.0 MiB     30 blocks  shop::Cache::put(int)  /src/shop/cache.cpp:18   via vector
-        < shop::Server::handle < main
-   2.0 MiB     20 blocks  shop::log(char const*)  /src/shop/log.cpp:7
-        < shop::Server::handle < main
-   1.0 MiB      1 block   shop::log(char const*)  /src/shop/log.cpp:7
-        < main
-"""),
-    (["--by", "function"], """\
-      live  blocks cumulative  function
-  30.0 MiB      30   30.0 MiB  shop::Cache::put(int)  /src/shop/cache.cpp
-   3.0 MiB      21    3.0 MiB  shop::log(char const*)  /src/shop/log.cpp
-"""),
-    (["--by", "line", "--sort", "name"], """\
-      live  blocks cumulative  line
-  30.0 MiB      30   30.0 MiB  shop::Cache::put(int)  /src/shop/cache.cpp:18
-   3.0 MiB      21    3.0 MiB  shop::log(char const*)  /src/shop/log.cpp:7
-"""),
-    (["--by", "file", "--all-frames"], """\
-      live  blocks cumulative  file
-  30.0 MiB      30   30.0 MiB  /usr/include/c++/12/bits/stl_vector.h
-   3.0 MiB      21    3.0 MiB  /src/shop/log.cpp
-"""),
-    (["--by", "module"], """\
-      live  blocks cumulative  module
-  33.0 MiB      51   33.0 MiB  shop
-"""),
-    (["--cumulative", "--limit", "2"], """\
-cumulative  blocks     itself  function
-  33.0 MiB      51        0 B  main  /src/shop/main.cpp
-  32.0 MiB      50        0 B  shop::Server::handle()  /src/shop/server.cpp
-2 more (--limit 0 for all)
-"""),
-    (["--tree"], """\
-      live   share  blocks  roots > what they call
-  33.0 MiB 100.0 %      51  [all]
-  33.0 MiB 100.0 %      51    main
-  32.0 MiB  97.0 %      50      shop::Server::handle()
-  30.0 MiB  90.9 %      30        shop::Cache::put(int)
-   2.0 MiB   6.1 %      20        shop::log(char const*)
-   1.0 MiB   3.0 %       1      shop::log(char const*)
-"""),
-    (["--bottom-up", "--by", "file"], """\
-      live   share  blocks  what allocated < its callers
-  33.0 MiB 100.0 %      51  [all]
-  30.0 MiB  90.9 %      30    /src/shop/cache.cpp < /src/shop/server.cpp < /src/shop/main.cpp
-   3.0 MiB   9.1 %      21    /src/shop/log.cpp
-   2.0 MiB   6.1 %      20      /src/shop/server.cpp < /src/shop/main.cpp
-   1.0 MiB   3.0 %       1      /src/shop/main.cpp
-"""),
-    (["--sort", "alloc-bytes", "--limit", "1"], """\
- allocated                site
- 500.0 MiB  5,000 blocks  shop::log(char const*)  /src/shop/log.cpp:7
-        < shop::Server::handle < main
-  81.0 MiB in 2 other sites (--limit 0 for all)
-"""),
-    (["--by", "function", "--sort", "alloc-blocks", "--limit", "1"], """\
- allocated  blocks cumulative  function
- 501.0 MiB   5,001  501.0 MiB  shop::log(char const*)  /src/shop/log.cpp
-  80.0 MiB in 1 more (--limit 0 for all)
-"""),
-    (["--focus", "Cache"], """\
-  shown           30.0 MiB  in 30 blocks, 1 of 3 stacks (--focus, --ignore)
-  30.0 MiB     30 blocks  shop::Cache::put(int)  /src/shop/cache.cpp:18   via vector
-        < shop::Server::handle < main
-"""),
-    (["--ignore", "Cache", "--ignore", "std::", "--by", "function"], """\
-  shown            3.0 MiB  in 21 blocks, 2 of 3 stacks (--focus, --ignore)
-      live  blocks cumulative  function
-   3.0 MiB      21    3.0 MiB  shop::log(char const*)  /src/shop/log.cpp
-"""),
-    (["--focus", "Cache", "--focus", "log", "--ignore", "Server"], """\
-  shown            1.0 MiB  in 1 block, 1 of 3 stacks (--focus, --ignore)
-   1.0 MiB      1 block   shop::log(char const*)  /src/shop/log.cpp:7
-        < main
-"""),
-    (["--focus", "nobody", "--tree"], """\
-  shown                0 B  in 0 blocks, 0 of 3 stacks (--focus, --ignore)
-"""),
-    (["--tree", "--all-frames", "--by", "line", "--sort", "alloc-blocks"], """\
- allocated   share  blocks  roots > what they call
- 581.0 MiB 100.0 %   5,071  [all]
- 581.0 MiB 100.0 %   5,071    main /src/shop/main.cpp:40
- 580.0 MiB  99.8 %   5,070      shop::Server::handle() /src/shop/server.cpp:30
- 500.0 MiB  86.1 %   5,000        shop::log(char const*) /src/shop/log.cpp:7
-  80.0 MiB  13.8 %      70        shop::Cache::put(int) /src/shop/cache.cpp:18 > std::vector<int, std::allocator<int> >::push_back(int const&) /usr/include/c++/12/bits/stl_vector.h:99
-   1.0 MiB   0.2 %       1      [1 more]
-"""),
-    (["--tree", "--all-frames", "--by", "line", "--sort", "alloc-blocks", "--limit", "0"], """\
- allocated   share  blocks  roots > what they call
- 581.0 MiB 100.0 %   5,071  [all]
- 581.0 MiB 100.0 %   5,071    main /src/shop/main.cpp:40
- 580.0 MiB  99.8 %   5,070      shop::Server::handle() /src/shop/server.cpp:30
- 500.0 MiB  86.1 %   5,000        shop::log(char const*) /src/shop/log.cpp:7
-  80.0 MiB  13.8 %      70        shop::Cache::put(int) /src/shop/cache.cpp:18 > std::vector<int, std::allocator<int> >::push_back(int const&) /usr/include/c++/12/bits/stl_vector.h:99
-   1.0 MiB   0.2 %       1      shop::log(char const*) /src/shop/log.cpp:7
-"""),
-]
-
-DIFF_HEAD = "Recorded live 46.5 MiB, before 33.0 MiB: +13.5 MiB\n"
-DIFFS = [
-    ([], """\
-  +15.0 MiB   45.0 MiB  shop::Cache::put(int)  /src/shop/cache.cpp:18   via vector
-   -1.5 MiB  512.0 KiB  shop::log(char const*)  /src/shop/log.cpp:7
-     +100 B      100 B  main  /src/shop/main.cpp:40
-"""),
-    (["--limit", "1"], """\
-  +15.0 MiB   45.0 MiB  shop::Cache::put(int)  /src/shop/cache.cpp:18   via vector
-2 more (--limit 0 for all)
-"""),
-    (["--by", "function"], """\
-      live  blocks cumulative  function
- +15.0 MiB     +15  +15.0 MiB  shop::Cache::put(int)  /src/shop/cache.cpp
-  -1.5 MiB     -15   -1.5 MiB  shop::log(char const*)  /src/shop/log.cpp
-    +100 B      +1  +13.5 MiB  main  /src/shop/main.cpp
-"""),
-    (["--cumulative", "--limit", "2"], """\
-cumulative  blocks     itself  function
- +15.0 MiB     +15  +15.0 MiB  shop::Cache::put(int)  /src/shop/cache.cpp
- +13.5 MiB      +1     +100 B  main  /src/shop/main.cpp
-2 more (--limit 0 for all)
-"""),
-    (["--tree"], """\
-      live  blocks  roots > what they call
- +13.5 MiB      +1  [all]
- +13.5 MiB      +1    main
-    +100 B      +1      [itself]
- +13.5 MiB       0      shop::Server::handle()
- +15.0 MiB     +15        shop::Cache::put(int)
-  -1.5 MiB     -15        shop::log(char const*)
-"""),
-    (["--bottom-up"], """\
-      live  blocks  what allocated < its callers
- +13.5 MiB      +1  [all]
- +15.0 MiB     +15    shop::Cache::put(int) < shop::Server::handle() < main
-  -1.5 MiB     -15    shop::log(char const*) < shop::Server::handle() < main
-    +100 B      +1    [1 more]
-"""),
-    (["--sort", "alloc-bytes"], """\
-  allocated     in all  site
- +100.0 MiB  600.0 MiB  shop::log(char const*)  /src/shop/log.cpp:7
-  +40.0 MiB  120.0 MiB  shop::Cache::put(int)  /src/shop/cache.cpp:18   via vector
-     +100 B      100 B  main  /src/shop/main.cpp:40
-"""),
-    (["--sort", "name"], """\
-     +100 B      100 B  main  /src/shop/main.cpp:40
-  +15.0 MiB   45.0 MiB  shop::Cache::put(int)  /src/shop/cache.cpp:18   via vector
-   -1.5 MiB  512.0 KiB  shop::log(char const*)  /src/shop/log.cpp:7
-"""),
-    (["--focus", "handle"], """\
-  shown 45.5 MiB, before 32.0 MiB: +13.5 MiB (--focus, --ignore)
-  +15.0 MiB   45.0 MiB  shop::Cache::put(int)  /src/shop/cache.cpp:18   via vector
-   -1.5 MiB  512.0 KiB  shop::log(char const*)  /src/shop/log.cpp:7
-"""),
-]
-
-# On a terminal of so many columns, names are short and fitted.
-TERMINALS = [
-    (80, ["report", "old", "--tree"], """\
-Profile of shop (PID 42), taken 2023-11-14T22:13:20Z
-  recorded live   33.0 MiB  in 51 blocks, allocated since attach (3 s before)
-      live   share  blocks  roots > what they call
-  33.0 MiB 100.0 %      51  [all]
-  33.0 MiB 100.0 %      51    main
-  32.0 MiB  97.0 %      50      shop::Server::handle
-  30.0 MiB  90.9 %      30        shop::Cache::put
-   2.0 MiB   6.1 %      20        shop::log
-   1.0 MiB   3.0 %       1      shop::log
-Nothing lost.
-"""),
-    (80, ["report", "old", "--by", "line"], """\
-Profile of shop (PID 42), taken 2023-11-14T22:13:20Z
-  recorded live   33.0 MiB  in 51 blocks, allocated since attach (3 s before)
-      live  blocks cumulative  line
-  30.0 MiB      30   30.0 MiB  shop::Cache::put  cache.cpp:18
-   3.0 MiB      21    3.0 MiB  shop::log  log.cpp:7
-Nothing lost.
-"""),
-    (80, ["diff", "old", "new"], """\
-Recorded live 46.5 MiB, before 33.0 MiB: +13.5 MiB
-  +15.0 MiB   45.0 MiB  shop::Cache::put  cache.cpp:18   via vector
-   -1.5 MiB  512.0 KiB  shop::log  log.cpp:7
-     +100 B      100 B  main  main.cpp:40
-"""),
-    (80, ["report", "old", "--bottom-up", "--all-frames"], """\
-Profile of shop (PID 42), taken 2023-11-14T22:13:20Z
-  recorded live   33.0 MiB  in 51 blocks, allocated since attach (3 s before)
-      live   share  blocks  what allocated < its callers
-  33.0 MiB 100.0 %      51  [all]
-  30.0 MiB  90.9 %      30    std::vector<int>::push_b…op::Server::handle < main
-   3.0 MiB   9.1 %      21    shop::log
-   2.0 MiB   6.1 %      20      shop::Server::handle < main
-   1.0 MiB   3.0 %       1      main
-Nothing lost.
-"""),
-]
-
-DIFFERENCE = """\
-Difference of two profiles of shop (PID 42), the later one taken 2023-11-14T22:13:50Z
-  recorded live  +13.5 MiB  in +1 block, within 30 s
- +15.0 MiB    +15 blocks  shop::Cache::put(int)  /src/shop/cache.cpp:18   via vector
-        < shop::Server::handle < main
-  -1.5 MiB    -15 blocks  shop::log(char const*)  /src/shop/log.cpp:7
-        < shop::Server::handle < main
-    +100 B     +1 block   main  /src/shop/main.cpp:40
-Nothing lost.
-"""
-
-
 def rows():
     old, _ = make()
     for arguments, expected in REPORTS:
@@ -291,6 +66,17 @@ def changes():
     for arguments, expected in DIFFS:
         check_equal(output("diff", old, new, *arguments), DIFF_HEAD + expected, f"diff {' '.join(arguments)}")
     check_equal(output("diff", old, old), "Recorded live 33.0 MiB, before 33.0 MiB: 0 B\n", "what did not change")
+
+
+def estimates():
+    old, new = make()
+    comments = (*made_profile.COMMENTS, *ESTIMATED)
+    made_profile.write(old, STACKS, comments=comments, period=65536)
+    made_profile.write(new, LATER, comments=comments, period=65536, time_ns=1700000030 * 10**9, duration_ns=33 * 10**9)
+    written = os.path.join(os.path.dirname(old), "written.pb.gz")
+    output("diff", old, new, "-o", written)
+    for words, expected in ESTIMATES:
+        check_equal(output(*({"old": old, "new": new, "written": written}.get(word, word) for word in words)), expected, f"estimates: {' '.join(words)}")
 
 
 def terminals():
@@ -436,4 +222,4 @@ def processes():
     target.end()
 
 
-run_cases([rows, changes, terminals, files, objects, refusals, streams, processes], "report")
+run_cases([rows, changes, estimates, terminals, files, objects, refusals, streams, processes], "report")

@@ -38,7 +38,7 @@ int main(void)
 	test_rows(&view, true, 1,
 		  "     700 B ±1.7 %         7 blocks  shop::Cache::put(int)  /src/shop/leak.cpp:18   via vector\n"
 		  "        < shop::Server::handle < main\n"
-		  "     360 B in 4 other sites (--limit 0 for all)\n");
+		  "    ~360 B in 4 other sites (--limit 0 for all)\n");
 	test_rows(&view, false, 4,
 		  "     700 B      7 blocks  shop::Cache::put(int)  /src/shop/leak.cpp:18   via vector\n"
 		  "        < shop::Server::handle < main\n"
