@@ -217,37 +217,45 @@ static enum exit_status show(const struct options *options, pid_t pid, const str
 	return result->detach.is_verified ? EXIT_DONE : EXIT_REFUSED;
 }
 
-enum exit_status command_why(const struct options *options)
+static enum exit_status why_process(const struct options *options, const struct frame_rules *rules)
 {
-	struct hs_watch_options watch = {
+	const struct hs_watch_options watch = {
 		.attach = { .depth = options->depth,
 			    .max_memory = options->max_memory,
 			    .sampling = options->sampling,
 			    .allocators = { options->allocators, options->allocator_count } },
+		.rules = rules,
 		.time_ns = options->time_ns ? options->time_ns : FOR_DEFAULT,
 		.detach_wait_ms = DETACH_WAIT_MS,
 		.output = options->output,
-		.format = options->format,
 		.page = options->page,
+		.format = options->format,
 		.errors = options->errors,
 	};
-	struct frame_rules *rules = NULL;
+	HS_CLEANUP_PROCESS struct process process = PROCESS_CLOSED;
 	struct hs_watch_result result;
 	enum exit_status status;
-	HS_CLEANUP_PROCESS struct process process = PROCESS_CLOSED;
-	struct hs_error *error = hs_own_rules(options->own_rules, options->own_rule_count, &rules);
+	struct hs_error *error = hs_find_process(options->pid_text, &process);
 
-	watch.rules = rules;
-	if (!error)
-		error = hs_find_process(options->pid_text, &process);
-	if (!error)
-		error = hs_watch(&process, &watch, &result);
-	if (error) {
-		frame_rules_destroy(rules);
+	if (error)
+		return console_fail(options, error);
+	error = hs_watch(&process, &watch, &result);
+	if (error)
 		return fail_and_look(options, &process, error);
-	}
 	status = show(options, process.pid, &result);
 	hs_watch_result_deinit(&result);
+	return status;
+}
+
+enum exit_status command_why(const struct options *options)
+{
+	struct frame_rules *rules = NULL;
+	struct hs_error *error = hs_own_rules(options->own_rules, options->own_rule_count, &rules);
+	enum exit_status status;
+
+	if (error)
+		return console_fail(options, error);
+	status = why_process(options, rules);
 	frame_rules_destroy(rules);
 	return status;
 }

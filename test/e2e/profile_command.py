@@ -2,6 +2,7 @@
 """`heapsnap profile`: attach, wait, dump and detach in one. However it ends, the process is left and unharmed: after the time, by a signal, by two, by the
 target's end, by an error after the attach; and when the tool is killed, the next command says what is left. usage: profile_command.py [CASE...]"""
 
+import json
 import os
 import signal
 import subprocess
@@ -79,6 +80,24 @@ def whole_time():
     for words in ("recorded process", "Process RSS", "detached from"):
         check(words in result.stdout, f"{words!r} is not said: {result}")
     check(target.end().startswith("ok "), "the target's blocks")
+
+
+def views_and_formats():
+    """It shows and writes what a dump does."""
+    target, before = new_target()
+    path = os.path.join(temporary_directory(), "out.json")
+    value = heapsnap_ok("profile", target.pid, "--exact", "--for", "100ms", "--by", "function", "--focus", ".", "-o", path)
+    check(value["rows"] and value["shown"]["stacks"] == value["stacks"], f"rows and shown: {value}")
+    check_equal(value["warnings"], [], "warnings")
+    with open(path, encoding="utf-8") as file:
+        json.load(file)
+    result = heapsnap("profile", target.pid, "--exact", "--for", "100ms", "--tree", "-o", "-", "--format", "collapsed")
+    check_equal(result.status, 0, str(result))
+    check(all(line.rsplit(" ", 1)[1].isdigit() for line in result.stdout.splitlines()), str(result))
+    check("detached from" in result.stderr, str(result))
+    check_refused(heapsnap("profile", target.pid, "--for", LONG, "--by", "thread"), "does not say the thread")
+    check_left(target, before)
+    target.end()
 
 
 def signals():
@@ -168,4 +187,4 @@ def wrong_times():
     check_equal(heapsnap("profile", os.getpid()).status, 2, "without --for")
 
 
-run_cases([whole_time, signals, second_signal, target_ends, attached_already, bad_output, no_output_later, killed, wrong_times], "profile command")
+run_cases([whole_time, views_and_formats, signals, second_signal, target_ends, attached_already, bad_output, no_output_later, killed, wrong_times], "profile command")

@@ -161,6 +161,16 @@ def text():
     end(target)
 
 
+def other_format():
+    """-o to standard output, in the format that is asked for: what is said goes to standard error."""
+    target = Target("cycles", 2)
+    result = heapsnap("why", target.pid, "--for", "600ms", "-o", "-", "--format", "collapsed")
+    check_equal(result.status, 0, str(result))
+    check(result.stdout and all(line.rsplit(" ", 1)[1].isdigit() for line in result.stdout.splitlines()), str(result))
+    check("watched for" in result.stderr and "detached from" in result.stderr, str(result))
+    check(target.end().startswith("ok "), "the target's blocks")
+
+
 def attached_before():
     target = Target("cycles", 2)
     attach(target.pid)
@@ -269,5 +279,5 @@ def wrong_usage():
         check_equal(heapsnap(*arguments).status, 2, str(arguments))
 
 
-run_cases([one_of_forty, unbounded_cache, growing_vector, fragmentation, fragmentation_in_thread, mapped, before_attach, nothing, text, attached_before, interrupted, signal_in_a_cut,
+run_cases([one_of_forty, unbounded_cache, growing_vector, fragmentation, fragmentation_in_thread, mapped, before_attach, nothing, text, other_format, attached_before, interrupted, signal_in_a_cut,
            target_ends, page, fitted, wrong_usage], "why")
