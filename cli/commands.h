@@ -12,6 +12,8 @@ enum exit_status command_run(const struct options *options);
 enum exit_status command_set(const struct options *options);
 enum exit_status command_dump(const struct options *options);
 enum exit_status command_detach(const struct options *options);
+enum exit_status command_profile(const struct options *options);
+enum exit_status command_why(const struct options *options);
 enum exit_status command_report(const struct options *options);
 enum exit_status command_diff(const struct options *options);
 enum exit_status command_status(const struct options *options);

@@ -5,9 +5,34 @@
 #include "cli/aftermath.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/detach.h"
 #include "cli/each_process.h"
 
-enum { WAIT_MS = 10000 };
+void detach_put_json(struct json *json, const struct hs_detach_result *result)
+{
+	json_number(json, "threads", result->threads);
+	json_number(json, "stopped_us", result->stopped_longest_ns / 1000);
+	json_number(json, "waited_ms", result->took_ns / 1000000);
+	json_bool(json, "finished", result->is_finished);
+	json_number(json, "threads_inside", result->threads_inside);
+	json_number(json, "threads_unseen", result->threads_unseen);
+	json_number(json, "calls_left", result->calls_left);
+	json_number(json, "calls_unseen", result->calls_unseen);
+	json_bool(json, "calls_lost", result->calls_lost);
+	json_number(json, "foreign_hooks", result->foreign_hooks);
+	json_bool(json, "verified", result->is_verified);
+	json_open(json, "checks", '[');
+	for (size_t i = 0; i < result->check_count; i++) {
+		json_open(json, NULL, '{');
+		json_string(json, "text", result->checks[i].text);
+		if (result->checks[i].answer == HS_DETACH_NOT_COMPARABLE)
+			json_null(json, "holds");
+		else
+			json_bool(json, "holds", result->checks[i].answer == HS_DETACH_HOLDS);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
 
 static bool print_json(const struct hs_detach_result *result, pid_t pid)
 {
@@ -16,32 +41,11 @@ static bool print_json(const struct hs_detach_result *result, pid_t pid)
 	json_begin(&json, stdout);
 	json_string(&json, "command", "detach");
 	json_number(&json, "pid", (uint64_t)pid);
-	json_number(&json, "threads", result->threads);
-	json_number(&json, "stopped_us", result->stopped_longest_ns / 1000);
-	json_number(&json, "waited_ms", result->took_ns / 1000000);
-	json_bool(&json, "finished", result->is_finished);
-	json_number(&json, "threads_inside", result->threads_inside);
-	json_number(&json, "threads_unseen", result->threads_unseen);
-	json_number(&json, "calls_left", result->calls_left);
-	json_number(&json, "calls_unseen", result->calls_unseen);
-	json_bool(&json, "calls_lost", result->calls_lost);
-	json_number(&json, "foreign_hooks", result->foreign_hooks);
-	json_bool(&json, "verified", result->is_verified);
-	json_open(&json, "checks", '[');
-	for (size_t i = 0; i < result->check_count; i++) {
-		json_open(&json, NULL, '{');
-		json_string(&json, "text", result->checks[i].text);
-		if (result->checks[i].answer == HS_DETACH_NOT_COMPARABLE)
-			json_null(&json, "holds");
-		else
-			json_bool(&json, "holds", result->checks[i].answer == HS_DETACH_HOLDS);
-		json_close(&json, '}');
-	}
-	json_close(&json, ']');
+	detach_put_json(&json, result);
 	return console_end_json(&json);
 }
 
-static void print_outcome(const struct options *options, const struct hs_detach_result *result, pid_t pid)
+void detach_print_outcome(const struct options *options, const struct hs_detach_result *result, pid_t pid)
 {
 	char stopped[32], waited[32];
 
@@ -105,12 +109,13 @@ static const char *answer_text(enum hs_detach_answer answer)
 	return "NO";
 }
 
-static void print_checks(const struct options *options, const struct hs_detach_result *result, pid_t pid)
+void detach_print_checks(const struct options *options, const struct hs_detach_result *result, pid_t pid, bool all)
 {
 	for (size_t i = 0; i < result->check_count; i++) {
 		const struct hs_detach_check *check = &result->checks[i];
 
-		console_print(options, "  %-36s %s\n", check->text, answer_text(check->answer));
+		if (all || check->answer == HS_DETACH_DOES_NOT_HOLD)
+			console_print(options, "  %-36s %s\n", check->text, answer_text(check->answer));
 		if (check->answer == HS_DETACH_DOES_NOT_HOLD)
 			console_complain(
 				"detached from process %d, but this does not hold, or could not be checked: %s\n", pid,
@@ -121,13 +126,13 @@ static void print_checks(const struct options *options, const struct hs_detach_r
 static enum exit_status detach_one(const struct options *options, const struct process *process, void *context)
 {
 	struct hs_detach_result result;
-	struct hs_error *error = hs_detach(process, WAIT_MS, &result);
+	struct hs_error *error = hs_detach(process, DETACH_WAIT_MS, &result);
 
 	(void)context;
 	if (error)
 		return fail_and_look(options, process, error);
-	print_outcome(options, &result, process->pid);
-	print_checks(options, &result, process->pid);
+	detach_print_outcome(options, &result, process->pid);
+	detach_print_checks(options, &result, process->pid, true);
 	if (options->json && !print_json(&result, process->pid))
 		return EXIT_REFUSED;
 	return result.is_verified ? EXIT_DONE : EXIT_REFUSED;

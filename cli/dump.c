@@ -6,6 +6,7 @@
 #include "cli/aftermath.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/dump.h"
 #include "cli/each_process.h"
 #include "cli/headline.h"
 #include "cli/view_json.h"
@@ -82,7 +83,8 @@ static void put_ledger(struct json *json, const struct heap_profile *profile)
 	json_close(json, ']');
 }
 
-static struct hs_error *print_json(const struct options *options, const struct hs_dump_result *result)
+static struct hs_error *print_json(const struct options *options, const struct hs_dump_result *result,
+				   const struct dump_more *more)
 {
 	const struct heap_profile *profile = &result->profile;
 	const bool is_report = options->command == COMMAND_REPORT;
@@ -118,16 +120,19 @@ static struct hs_error *print_json(const struct options *options, const struct h
 	if (!error && is_report)
 		error = stacks_put_json(&json, options, &result->view);
 	put_ledger(&json, profile);
+	if (more)
+		more->put(&json, more->data);
 	if (!console_end_json(&json) && !error)
 		error = hs_error_create(HS_ERROR_SYSTEM, "standard output cannot be written");
 	return error;
 }
 
-static struct hs_error *show(const struct options *options, const struct hs_dump_result *result)
+struct hs_error *dump_show(const struct options *options, const struct hs_dump_result *result,
+			   const struct dump_more *more)
 {
 	struct hs_error *error = print_summary(options, result);
 
-	return !error && options->json ? print_json(options, result) : error;
+	return !error && options->json ? print_json(options, result, more) : error;
 }
 
 // The same with the path of the file where a folder was given. *path_ret, which is owned by the caller, lives as long.
@@ -163,7 +168,7 @@ static enum exit_status dump_one(const struct options *options, const struct pro
 		error = hs_dump(process, &dump, &result);
 	if (error)
 		return fail_and_look(options, process, error);
-	error = show(&to_path, &result);
+	error = dump_show(&to_path, &result, NULL);
 	hs_dump_result_deinit(&result);
 	return error ? console_fail(options, error) : EXIT_DONE;
 }

@@ -64,6 +64,10 @@ static enum exit_status run_command(const struct options *options)
 		return command_report(options);
 	case COMMAND_DIFF:
 		return command_diff(options);
+	case COMMAND_PROFILE:
+		return command_profile(options);
+	case COMMAND_WHY:
+		return command_why(options);
 	case COMMAND_NONE:
 		break;
 	}
@@ -76,7 +80,9 @@ static enum exit_status written(const struct options *options, enum exit_status 
 {
 	const enum command command = options->command;
 	const bool is_text = command == COMMAND_CHECK || command == COMMAND_STATUS || command == COMMAND_REPORT ||
-			     ((command == COMMAND_DUMP || command == COMMAND_DIFF) && !options->output);
+			     ((command == COMMAND_DUMP || command == COMMAND_DIFF || command == COMMAND_PROFILE ||
+			       command == COMMAND_WHY) &&
+			      !options->output && !options->page);
 
 	return is_text && !console_is_written() && status == EXIT_DONE ? EXIT_REFUSED : status;
 }

@@ -25,6 +25,15 @@ const struct command_description command_table[] = {
 	  "Prints how much of the process is recorded, the sites with most live bytes, and what was lost. With -o it also writes "
 	  "a profile: a gzipped pprof profile, or, where the name ends in .html, a page that needs nothing else. The file is "
 	  "written completely or not at all." },
+	{ COMMAND_PROFILE, "profile", "PID --for TIME [-o FILE]", "attach, wait, dump and detach in one",
+	  "attach, wait, dump and detach in one",
+	  "Records the process for that long, then shows and writes the blocks that were allocated meanwhile and are live, and takes "
+	  "everything out again. ^C ends the wait: the heap is written and the process left as if the time were over." },
+	{ COMMAND_WHY, "why", "PID [--for TIME]", "say why a process grows: watch it for a minute, and detach",
+	  "say why a process grows",
+	  "Attaches, looks at the heap seven times within the time, detaches, and prints a verdict with its reasons, what grows in bytes "
+	  "a second, and what is allocated and freed again. Nothing is said that the figures do not bear. A process that is attached "
+	  "already stays so. ^C ends the watch early." },
 	{ COMMAND_REPORT, "report", "FILE|PID", "show a profile that was written before, or an attached process",
 	  "show a profile from a file, or of a process",
 	  "Prints the sites with most live bytes of a pprof file, heapsnap's or another program's, or of an attached process, of "
@@ -42,40 +51,40 @@ const struct command_description command_table[] = {
 const size_t command_count = sizeof(command_table) / sizeof(command_table[0]);
 
 const struct option_description option_table[] = {
-	{ OPTION_BUDGET, "budget", "PERCENT", FOR(ATTACH) | FOR(RUN) | FOR(SET),
+	{ OPTION_BUDGET, "budget", "PERCENT", FOR(ATTACH) | FOR_RECORDS | FOR(SET),
 	  "most of a thread's time that recording may take",
 	  "default for attach: 3. Each allocation is recorded as long as that costs a thread at most this share of its time; "
 	  "under more load, only as many samples as the budget allows. Totals are then estimates" },
-	{ OPTION_EXACT, "exact", NULL, FOR(ATTACH) | FOR(RUN) | FOR(SET), "record every allocation, whatever it costs",
-	  "record every allocation, whatever it costs" },
-	{ OPTION_SAMPLE, "sample", "SIZE", FOR(ATTACH) | FOR(RUN) | FOR(SET),
+	{ OPTION_EXACT, "exact", NULL, FOR(ATTACH) | FOR_RECORDS | FOR(SET),
+	  "record every allocation, whatever it costs", "record every allocation, whatever it costs" },
+	{ OPTION_SAMPLE, "sample", "SIZE", FOR(ATTACH) | FOR_RECORDS | FOR(SET),
 	  "one sample every so many bytes on average", "one sample every so many bytes on average" },
-	{ OPTION_SAMPLES_PER_WORD, "samples-per-word", "RATE", FOR(ATTACH) | FOR(RUN) | FOR(SET),
+	{ OPTION_SAMPLES_PER_WORD, "samples-per-word", "RATE", FOR(ATTACH) | FOR_RECORDS | FOR(SET),
 	  "samples in each 8 bytes on average",
 	  "the same, said as samples in each 8 bytes (1e-4 is one in 80000 bytes); records say how many samples fell into "
 	  "their block" },
 	{ OPTION_STOP_RECORDING, "stop-recording", NULL, FOR(SET), "record nothing new", "record nothing new" },
 	{ OPTION_START_RECORDING, "start-recording", NULL, FOR(SET), "record again what was recorded before",
 	  "record again what was recorded before" },
-	{ OPTION_DEPTH, "depth", "N", FOR(ATTACH) | FOR(RUN) | FOR(SET),
+	{ OPTION_DEPTH, "depth", "N", FOR(ATTACH) | FOR_RECORDS | FOR(SET),
 	  "frames kept of a call stack, 1 to " LIMIT_DEPTH,
 	  "frames kept of a call stack, 1 to " LIMIT_DEPTH " (attach: default " LIMIT_DEPTH ")" },
-	{ OPTION_MAX_MEMORY, "max-memory", "SIZE", FOR(ATTACH) | FOR(RUN) | FOR(CHECK),
+	{ OPTION_MAX_MEMORY, "max-memory", "SIZE", FOR(ATTACH) | FOR_RECORDS | FOR(CHECK),
 	  "most memory that the records may use",
 	  "most memory that the records may use, with suffix K, M or G (default: a quarter of what the machine has free, an "
 	  "eighth of what a limit leaves the process; at least " LIMIT_MEMORY_LEAST ", at most " LIMIT_MEMORY_MOST
 	  ")" },
-	{ OPTION_ALLOCATOR, "allocator", "NAME=KIND", FOR(ATTACH) | FOR(RUN) | FOR(CHECK),
+	{ OPTION_ALLOCATOR, "allocator", "NAME=KIND", FOR(ATTACH) | FOR_RECORDS | FOR(CHECK),
 	  "also track a function of this name",
 	  "also track a function of this name; may be repeated. KIND is a known function with the same arguments, like "
 	  "malloc, or a layout, like 'alloc(_,size)' and 'free(_,block)'; add the word nothrow if the function never throws and "
 	  "is no cancellation point; if that is wrong, the process ends. See heapsnap-attach(1)" },
-	{ OPTION_OUTPUT, "output", "FILE", FOR(DUMP) | FOR(RUN) | FOR(DIFF), "where the profile goes",
+	{ OPTION_OUTPUT, "output", "FILE", FOR(DUMP) | FOR_RECORDS | FOR(DIFF), "where the profile goes",
 	  "the profile, or the difference, for pprof; - for standard output. NAME.html is a page that a browser shows, NAME.json "
 	  "all stacks as JSON, NAME.collapsed what flamegraph.pl reads; see --format. Of dump DIR/ makes a name of program, PID "
 	  "and time; of run the profiles of --every and --on have a number before the ending" },
-	{ OPTION_FORMAT, "format", "FORMAT", FOR(DUMP) | FOR(RUN) | FOR(DIFF), "format of the profile",
-	  "format of what is written, whatever its name ends in: pprof, html, json; of dump and run also collapsed, speedscope" },
+	{ OPTION_FORMAT, "format", "FORMAT", FOR(DUMP) | FOR_RECORDS | FOR(DIFF), "format of the profile",
+	  "format of what is written, whatever its name ends in: pprof, html, json; but for diff also collapsed, speedscope" },
 	{ OPTION_AT_EXIT, "at-exit", "FILE", FOR(RUN), "where the profile of the end goes",
 	  "the profile of what is live when the command ends; also by a signal" },
 	{ OPTION_EVERY, "every", "TIME", FOR(RUN), "take a profile each time so much has passed",
@@ -84,7 +93,11 @@ const struct option_description option_table[] = {
 	  "write a profile when heapsnap, not the command, gets this signal, as SIGUSR2; needs -o" },
 	{ OPTION_ANYWAY, "anyway", NULL, FOR(RUN), "run the command also where it cannot be recorded",
 	  "run the command also where it cannot be recorded; without it, it is not run then" },
-	{ OPTION_LIMIT, "limit", "N", FOR_VIEWS, "rows to show",
+	{ OPTION_FOR, "for", "TIME", FOR(PROFILE) | FOR(WHY), "how long to record",
+	  "how long to record: seconds, or a number with ms, s, m or h (500ms, 90s, 2m); why: default 60s" },
+	{ OPTION_PAGE, "page", "FILE", FOR(WHY), "a page with the verdict and the growth over time",
+	  "a page that a browser shows, NAME.html, with the verdict and the growth over time" },
+	{ OPTION_LIMIT, "limit", "N", FOR_VIEWS | FOR(WHY), "rows to show",
 	  "rows to show, of a tree below each row (default: " LIMIT_ROWS "); 0 for all" },
 	{ OPTION_BY, "by", "UNIT", FOR_VIEWS, "what a row is",
 	  "what a row is: site (default), function, line, file or module; thread, size or age where the profile says them" },
@@ -102,17 +115,17 @@ const struct option_description option_table[] = {
 	  "no stacks with a function, file or module that matches; may be repeated" },
 	{ OPTION_SORT, "sort", "ORDER", FOR_VIEWS, "what is ordered by, and shown",
 	  "live-bytes (default), live-blocks, alloc-bytes, alloc-blocks (since attach), error or name" },
-	{ OPTION_WIDE, "wide", NULL, FOR_VIEWS, "whole names, however long",
+	{ OPTION_WIDE, "wide", NULL, FOR_VIEWS | FOR(WHY), "whole names, however long",
 	  "whole names, however long, also on a terminal" },
-	{ OPTION_LEDGER, "ledger", NULL, FOR(DUMP) | FOR(RUN) | FOR(REPORT), "all counters of what was seen and lost",
-	  "all counters of what was seen and lost" },
-	{ OPTION_OWN, "own", "REGEX", FOR_VIEWS, "functions or modules that are your own code",
+	{ OPTION_LEDGER, "ledger", NULL, FOR(DUMP) | FOR_RECORDS | FOR(REPORT),
+	  "all counters of what was seen and lost", "all counters of what was seen and lost" },
+	{ OPTION_OWN, "own", "REGEX", FOR_VIEWS | FOR(WHY), "functions or modules that are your own code",
 	  "functions or modules that are your own code, and so may be a site; may be repeated. See heapsnap-report(1)" },
-	{ OPTION_LIBRARY, "library", "REGEX", FOR_VIEWS, "functions or modules that are not your own code",
+	{ OPTION_LIBRARY, "library", "REGEX", FOR_VIEWS | FOR(WHY), "functions or modules that are not your own code",
 	  "functions or modules that are not your own code, and so no site; may be repeated" },
-	{ OPTION_ERRORS, "errors", NULL, FOR(DUMP) | FOR(RUN), "label stacks with their standard errors",
+	{ OPTION_ERRORS, "errors", NULL, FOR(DUMP) | FOR_RECORDS, "label stacks with their standard errors",
 	  "label each stack of the profile with its number of samples and its standard error" },
-	{ OPTION_STOP, "stop", NULL, FOR(DUMP), "stop all threads while the table is copied",
+	{ OPTION_STOP, "stop", NULL, FOR(DUMP) | FOR(PROFILE), "stop all threads while the table is copied",
 	  "stop all threads while the table is copied; without it they run, and are stopped only where the table cannot be "
 	  "copied concurrently; the dump says why" },
 	{ OPTION_NAME, "name", "REGEX", FOR_PROCESSES, "processes by name or command line",

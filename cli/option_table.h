@@ -16,7 +16,9 @@ enum command {
 	COMMAND_STATUS,
 	COMMAND_RUN,
 	COMMAND_REPORT,
-	COMMAND_DIFF
+	COMMAND_DIFF,
+	COMMAND_PROFILE,
+	COMMAND_WHY
 };
 
 struct command_description {
@@ -70,11 +72,15 @@ enum option_id {
 	OPTION_EVERY,
 	OPTION_ON,
 	OPTION_ANYWAY,
+	OPTION_FOR,
+	OPTION_PAGE,
 };
 
 #define FOR(command) (1u << COMMAND_##command)
 #define FOR_ALL      (~0u)
-#define FOR_VIEWS    (FOR(DUMP) | FOR(RUN) | FOR(REPORT) | FOR(DIFF)) // those that show a profile
+// Those that show a profile, and those that attach for themselves.
+#define FOR_VIEWS   (FOR(DUMP) | FOR(RUN) | FOR(PROFILE) | FOR(REPORT) | FOR(DIFF))
+#define FOR_RECORDS (FOR(RUN) | FOR(PROFILE) | FOR(WHY))
 // Commands on processes that are there: by their numbers, or by what they are.
 #define FOR_PROCESSES (FOR(CHECK) | FOR(ATTACH) | FOR(SET) | FOR(DUMP) | FOR(DETACH) | FOR(STATUS))
 // Whose standard output is its own.

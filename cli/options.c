@@ -4,6 +4,7 @@
 #include "cli/option_errors.h"
 #include "cli/option_values.h"
 #include "cli/process_words.h"
+#include "cli/watch_words.h"
 #include "inject/abi/limits.h"
 
 #include <errno.h>
@@ -250,6 +251,8 @@ static const struct {
 	{ OPTION_CGROUP, process_words_take_cgroup },
 	{ OPTION_CONTAINER, process_words_take_container },
 	{ OPTION_USER, process_words_take_user },
+	{ OPTION_FOR, watch_words_take_for },
+	{ OPTION_PAGE, watch_words_take_page },
 };
 
 static bool take_option(struct options *options, enum option_id id, const char *text)
@@ -332,7 +335,7 @@ static bool check_settings(const struct options *options)
 	if (options->command != COMMAND_DUMP && options->output && options->output[strlen(options->output) - 1] == '/')
 		return options_refuse(options, "-o DIR/ is only valid with dump; add a file name to %s",
 				      options->output);
-	return view_words_check(options);
+	return watch_words_check(options) && view_words_check(options);
 }
 
 // What is nothing but digits is a process; a file of such a name is ./123.

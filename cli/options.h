@@ -24,8 +24,9 @@ struct options {
 	size_t pid_count;                               //
 	struct hs_process_filter filter;                // --name, --cgroup, --container, --user
 	bool all;                                       // attach, set, detach: --all
-	const char *output;                             // dump, diff: -o
-	enum profile_format format;                     // of it; dump, diff
+	const char *output;                             // dump, profile, why, run, diff: -o
+	enum profile_format format;                     // of it
+	const char *page;                               // why: --page
 	const char *paths[2];                           // report, diff: the files
 	size_t path_count;                              //
 	bool ledger, wide;                              // dump, report, diff
@@ -36,6 +37,7 @@ struct options {
 	size_t own_rule_count;                          //
 	bool errors;                                    // dump: --errors
 	bool stop;                                      // dump: --stop
+	uint64_t time_ns;                               // --for; 0 = none given
 	uint32_t depth;                                 // attach, set; 0 = none given
 	uint64_t max_memory;                            // bytes; 0 = default
 	struct hs_sampling sampling;                    // attach, set: --sample, --samples-per-word, --exact, --budget

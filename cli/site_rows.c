@@ -45,6 +45,21 @@ static struct hs_error *path_row_text(const struct named_profile *named, const s
 	}
 }
 
+struct hs_error *site_path_print(const struct options *options, const struct named_profile *named,
+				 const struct site *site)
+{
+	const unsigned width = console_width(options);
+	HS_CLEANUP_FREE char *path = NULL;
+	struct hs_error *error = NULL;
+
+	if (site->path_length <= 1)
+		return NULL;
+	error = path_row_text(named, site, width ? width - PATH_INDENT - 2 : 0, &path);
+	if (!error)
+		console_print(options, "%*s< %s\n", PATH_INDENT, "", path);
+	return error;
+}
+
 static const char *block_word(const struct value_kind *kind, const struct profile_values *values)
 {
 	return (kind->is_allocated ? values->alloc_objects : values->live_objects) == 1 ? "block" : "blocks";
@@ -65,9 +80,7 @@ static struct table site_table(const struct options *options, const struct value
 static struct hs_error *print_site(const struct table *table, const struct value_kind *kind,
 				   const struct named_profile *named, const struct site *site)
 {
-	const unsigned width = console_width(table->options);
 	const struct table_text text = site_row_text(named, site);
-	HS_CLEANUP_FREE char *path = NULL;
 	struct value_cells cells;
 	const char *row[TABLE_COLUMNS_MAX] = { cells.bytes };
 	struct hs_error *error = NULL;
@@ -79,11 +92,7 @@ static struct hs_error *print_site(const struct table *table, const struct value
 	row[count++] = cells.blocks;
 	row[count++] = block_word(kind, &site->values);
 	error = table_row(table, row, 0, &text);
-	if (!error && site->path_length > 1)
-		error = path_row_text(named, site, width ? width - PATH_INDENT - 2 : 0, &path);
-	if (!error && path)
-		console_print(table->options, "%*s< %s\n", PATH_INDENT, "", path);
-	return error;
+	return error ? error : site_path_print(table->options, named, site);
 }
 
 static bool holds_nothing(const struct value_kind *kind, const struct profile_values *values)

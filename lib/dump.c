@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/dump.h"
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "lib/profile_writer.h"
+#include "proto/page/page.h"
 #include "snapshot/snapshot.h"
+
+#include <stdlib.h>
 
 void hs_dump_result_deinit(struct hs_dump_result *result)
 {
@@ -52,6 +56,49 @@ static struct hs_error *write_copy(struct heap_copy *copy, const struct hs_dump_
 			&ret->file_bytes);
 	if (error)
 		hs_dump_result_deinit(ret);
+	return error;
+}
+
+static struct hs_error *write_profile(struct profile_writer *writer, const struct named_profile *named,
+				      const struct hs_dump_options *options, const struct hs_story *story,
+				      uint64_t *bytes_ret)
+{
+	const size_t count = story ? story->point_count : 0;
+	HS_CLEANUP_FREE struct page_point *points = calloc(count + 1, sizeof(*points));
+	const struct profile_writing writing = { .profile = named->profile,
+						 .named = named,
+						 .errors = options->errors,
+						 .verdict = story ? story->verdict : NULL,
+						 .series = points,
+						 .series_count = count };
+
+	if (!points)
+		return &hs_error_no_memory;
+	for (size_t i = 0; i < count; i++)
+		points[i] =
+			(struct page_point){ story->points[i].seconds, story->points[i].rss, story->points[i].live };
+	return profile_writer_write(writer, &writing, bytes_ret);
+}
+
+struct hs_error *hs_dump_try(const struct hs_dump_options *options)
+{
+	struct profile_writer writer;
+	struct hs_error *error = profile_writer_open(options->output, options->format, &writer);
+
+	profile_writer_discard(&writer);
+	return error;
+}
+
+struct hs_error *hs_dump_write(const struct named_profile *named, const struct hs_dump_options *options,
+			       const struct hs_story *story, uint64_t *bytes_ret)
+{
+	struct profile_writer writer;
+	struct hs_error *error = profile_writer_open(options->output, options->format, &writer);
+
+	*bytes_ret = 0;
+	if (!error && options->output)
+		error = write_profile(&writer, named, options, story, bytes_ret);
+	profile_writer_discard(&writer);
 	return error;
 }
 

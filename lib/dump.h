@@ -45,4 +45,25 @@ struct hs_error *hs_dump_check_output(const char *path, enum profile_format form
 
 void hs_dump_result_deinit(struct hs_dump_result *result);
 
+// What a watch adds to a page. All borrowed.
+struct hs_story_point {
+	double seconds; // since the first one
+	uint64_t rss;   // bytes
+	int64_t live;   // bytes recorded
+};
+struct hs_story {
+	const char *verdict;
+	const struct hs_story_point *points; // in order of time
+	size_t point_count;
+};
+
+// Writes a profile that is there already, to options->output, as hs_dump does. `story` is for a page; NULL = none.
+// *bytes_ret: as hs_dump_result.file_bytes. HS_ERROR_SYSTEM, HS_ERROR_REFUSED: it cannot be written;
+// HS_ERROR_NO_MEMORY.
+struct hs_error *hs_dump_write(const struct named_profile *named, const struct hs_dump_options *options,
+			       const struct hs_story *story, uint64_t *bytes_ret) HS_MUST_CHECK;
+
+// Whether the output could be written now: the errors of hs_dump before it touches the process.
+struct hs_error *hs_dump_try(const struct hs_dump_options *options) HS_MUST_CHECK;
+
 #endif

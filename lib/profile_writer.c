@@ -31,7 +31,10 @@ struct hs_error *profile_writer_open(const char *path, enum profile_format forma
 static struct hs_error *write_page(struct profile_writer *writer, const struct profile_writing *what,
 				   uint64_t *size_ret)
 {
-	const struct page_options page = { .compared_with = what->compared_with };
+	const struct page_options page = { .compared_with = what->compared_with,
+					   .verdict = what->verdict,
+					   .series = what->series,
+					   .series_count = what->series_count };
 	HS_CLEANUP_FREE char *data = NULL;
 	struct site_list sites;
 	size_t size = 0;

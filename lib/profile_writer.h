@@ -9,7 +9,10 @@
 #include "views/profile_view.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+struct page_point; // proto/page/page.h
 
 struct profile_writer {
 	struct output_file file;
@@ -21,6 +24,9 @@ struct profile_writing {
 	const struct named_profile *named; // of the same; NULL: nothing but pprof can be written, which hides no frame
 	const char *compared_with;         // of a difference: what was taken off; NULL = it is none
 	bool errors;                       // label each stack with its number of samples and its standard errors
+	const char *verdict;               // a page's, as of page_options; NULL = none
+	const struct page_point *series;   // likewise
+	size_t series_count;
 };
 
 // *ret is the caller's until it is discarded; `path` NULL: nothing is to be written. Errors as of

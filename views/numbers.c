@@ -2,8 +2,16 @@
 #include "views/numbers.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+int64_t number_whole(double number)
+{
+	if (isnan(number))
+		return 0;
+	return number > 9e18 ? INT64_MAX : number < -9e18 ? INT64_MIN : llround(number);
+}
 
 const char *number_bytes(uint64_t bytes, char *buffer)
 {

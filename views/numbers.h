@@ -8,7 +8,10 @@
 
 enum { NUMBER_SIZE = 32 }; // bytes of a buffer
 
-// Each writes into a buffer of NUMBER_SIZE bytes and returns it.
+// Rounded; stays at INT64_MIN or INT64_MAX; 0 for what is no number.
+int64_t number_whole(double number);
+
+// Each of these writes into a buffer of NUMBER_SIZE bytes and returns it.
 
 // "1.5 MiB"; below 1 KiB "17 B".
 const char *number_bytes(uint64_t bytes, char *buffer);

@@ -2,7 +2,6 @@
 #include "views/site_changes.h"
 
 #include "base/array.h"
-#include "views/key_table.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,46 +10,19 @@
 struct matching {
 	struct site_changes *result;
 	enum site_match match;
-	struct key_table places; // of both profiles
-	struct key_table paths;  // as many as items: numbers of places
+	struct site_keys keys; // as many as items
 	size_t room;
 };
-
-// Numbers for the places of one profile, the same for those that match; owned by the caller.
-static struct hs_error *number_places(struct matching *matching, const struct named_profile *named, uint32_t **ret)
-{
-	uint32_t *numbers = calloc(named->place_count + 1, sizeof(*numbers));
-	struct hs_error *error = numbers ? NULL : &hs_error_no_memory;
-
-	for (size_t i = 0; i < named->place_count && !error; i++) {
-		const struct code_place *place = &named->places[i];
-		bool is_new;
-
-		error = key_add_text(&matching->places, place->full_name);
-		if (!error && matching->match == MATCH_LINES)
-			error = key_add_text(&matching->places, place->file);
-		if (!error && matching->match == MATCH_LINES)
-			error = key_add_number(&matching->places, (uint64_t)place->line);
-		if (!error)
-			error = key_number(&matching->places, &numbers[i], &is_new);
-	}
-	*ret = numbers;
-	return error;
-}
 
 static struct hs_error *add_site(struct matching *matching, const struct site *site, const uint32_t *numbers,
 				 bool is_old)
 {
 	struct site_changes *result = matching->result;
-	struct hs_error *error = NULL;
 	struct site_change *item;
 	uint32_t number = 0;
 	bool is_new = false;
+	struct hs_error *error = site_keys_number(&matching->keys, site, numbers, &number, &is_new);
 
-	for (uint32_t i = 0; i < site->path_length && !error; i++)
-		error = key_add_number(&matching->paths, numbers[site->path[i]]);
-	if (!error)
-		error = key_number(&matching->paths, &number, &is_new);
 	if (!error)
 		error = ARRAY_RESERVE(result->items, (size_t)number + 1, &matching->room);
 	if (error)
@@ -72,7 +44,7 @@ static struct hs_error *add_sites(struct matching *matching, const struct named_
 				  const struct site_list *sites, bool is_old)
 {
 	uint32_t *numbers = NULL;
-	struct hs_error *error = number_places(matching, named, &numbers);
+	struct hs_error *error = site_keys_places(&matching->keys, named, matching->match, &numbers);
 
 	for (size_t i = 0; i < sites->count && !error; i++)
 		error = add_site(matching, &sites->items[i], numbers, is_old);
@@ -148,8 +120,7 @@ struct hs_error *site_changes_make(const struct named_profile *old_named, const 
 	error = add_sites(&matching, new_named, new, false);
 	if (!error)
 		error = add_sites(&matching, old_named, old, true);
-	key_table_deinit(&matching.places);
-	key_table_deinit(&matching.paths);
+	site_keys_deinit(&matching.keys);
 	if (error) {
 		site_changes_deinit(ret);
 		return error;

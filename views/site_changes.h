@@ -3,14 +3,9 @@
 #ifndef HEAPSNAP_VIEWS_SITE_CHANGES_H
 #define HEAPSNAP_VIEWS_SITE_CHANGES_H
 
+#include "views/site_keys.h"
 #include "views/sites.h"
 #include "views/values.h"
-
-// When two sites are the same one: when all places of their paths are.
-enum site_match {
-	MATCH_LINES, // whole name, source file and line: two dumps of one build
-	MATCH_NAMES  // whole name: also of two builds, between which lines move
-};
 
 enum site_change_order {
 	CHANGES_BY_SIZE,  // most bytes more or less first

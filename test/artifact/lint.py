@@ -24,7 +24,7 @@ MAY_INCLUDE = {
             "attach/session/attached_list.h", "attach/session/check.h", "attach/session/session.h", "snapshot/heap_profile.h", "snapshot/snapshot.h",
             "snapshot/profile/unseen_share.h", *(f"proto/{name}.h" for name in ("gzip_file", "output_file", "output_stream", "page/page", "profile_file", "pprof/pprof_decoder",
             "pprof/pprof_encoder", "stacks/collapsed", "stacks/profile_json", "stacks/speedscope_json")),
-            *(f"views/{name}.h" for name in ("completeness", "diff", "drop_frames", "frame_rules", "named_profile", "profile_view", "sites"))},
+            *(f"views/{name}.h" for name in ("completeness", "diff", "drop_frames", "frame_rules", "growth", "named_profile", "profile_view", "sites", "verdict"))},
 }
 DESIGN = "docs/design.md"
 # The payload has no C library; of the compiler's own headers these are enough.

@@ -29,6 +29,7 @@ def wrong_usage():
     path = os.path.join(temporary_directory(), "out.pb.gz")
     cases = [
         [], ["frobnicate"], ["--frobnicate"], ["attach"], ["detach"], ["dump"], ["dump", "-o", path], ["report"], ["report", "a", "b"], ["diff", "a"],
+        ["profile", "1"], ["profile", "--for", "1s"], ["profile", "1", "--for", "soon"],
         ["dump", "1", "-o", ""], ["attach", "1", "--name", "x"], ["detach", "1", "--all"], ["status", "1", "--user", "0"],
         ["attach", "1", "--frobnicate"], ["attach", "1", "--depth"], ["attach", "1", "--depth", "0"],
         ["attach", "1", "--depth", "257"], ["attach", "1", "--depth", "many"], ["attach", "1", "--depth", "-3"],
@@ -48,7 +49,7 @@ def wrong_usage():
 
 
 def help_and_version():
-    for arguments in [["--help"]] + [[command, "--help"] for command in ("check", "attach", "run", "set", "dump", "report", "diff", "detach", "status")]:
+    for arguments in [["--help"]] + [[command, "--help"] for command in ("check", "attach", "run", "set", "dump", "profile", "why", "report", "diff", "detach", "status")]:
         result = heapsnap(*arguments)
         check_equal(result.status, 0, str(result))
         check("usage" in result.stdout.lower() and "heapsnap" in result.stdout, f"no usage text: {result}")

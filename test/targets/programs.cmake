@@ -176,3 +176,8 @@ endif()
 
 hs_target_program(arena_names)
 target_compile_options(arena_names PRIVATE -fno-builtin)
+if(CMAKE_CXX_COMPILER)
+  add_executable(planted_leaks planted_leaks.cc)
+  hs_target_options(planted_leaks)
+  target_compile_features(planted_leaks PRIVATE cxx_std_17)
+endif()

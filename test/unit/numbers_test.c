@@ -3,6 +3,8 @@
 #include "check.h"
 #include "views/numbers.h"
 
+#include <math.h>
+
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static void test_sizes(void)
@@ -91,8 +93,31 @@ static void test_durations(void)
 		CHECK_STRING(number_duration(cases[i].ns, buffer), cases[i].text);
 }
 
+static void test_whole(void)
+{
+	static const struct {
+		double number;
+		int64_t whole;
+	} cases[] = {
+		{ 0, 0 },
+		{ 1.4, 1 },
+		{ 1.5, 2 },
+		{ -1.5, -2 },
+		{ 1e18, 1000000000000000000 },
+		{ 9.3e18, INT64_MAX },
+		{ INFINITY, INT64_MAX },
+		{ -9.3e18, INT64_MIN },
+		{ -INFINITY, INT64_MIN },
+		{ NAN, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		CHECK_EQUAL(number_whole(cases[i].number), cases[i].whole);
+}
+
 int main(void)
 {
+	test_whole();
 	test_sizes();
 	test_errors();
 	test_durations();

@@ -64,6 +64,53 @@ static void test_options(void)
 	CHECK(options.quiet && options.verbose);
 }
 
+static void test_times(void)
+{
+	static const struct {
+		const char *text;
+		uint64_t ns;
+	} times[] = {
+		{ "10s", 10000000000 },  { "2m", 120000000000 },        { "500ms", 500000000 },
+		{ "1h", 3600000000000 }, { "7", 7000000000 },           { "1.5", 1500000000 },
+		{ ".5s", 500000000 },    { "1000h", 3600000000000000 }, { "0.001ms", 1000 },
+	};
+	static const char *const wrong[] = { "''",
+					     "0",
+					     "0s",
+					     "-1",
+					     "+1",
+					     "1x",
+					     "1e3",
+					     "0x10",
+					     ".",
+					     "1.2.3s",
+					     "1001h",
+					     "nan",
+					     "inf",
+					     "s",
+					     "1S",
+					     "1sec",
+					     "00000000000000000000001",
+					     "1s2" };
+	char line[100];
+
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+		snprintf(line, sizeof(line), "profile 1 --for %s", times[i].text);
+		CHECK_EQUAL(good(line).time_ns, times[i].ns);
+	}
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		snprintf(line, sizeof(line), "profile 1 --for %s", wrong[i]);
+		bad(line, "--for expects a time");
+	}
+	bad("profile 1", "how long to record is missing");
+	bad("dump 1 --for 1s", "--for is only valid with profile and why");
+	CHECK_EQUAL(good("why 1").time_ns, 0);
+	CHECK_STRING(good("why 1 --page x.html").page, "x.html");
+	bad("why 1 --page x.pb.gz", "--page expects a name that ends in .html");
+	bad("why 1 --page .html", "--page expects a name that ends in .html");
+	bad("profile 1 --for 1s --page x.html", "--page is only valid with why");
+}
+
 static void test_sizes(void)
 {
 	static const struct {
@@ -180,13 +227,14 @@ static void test_settings(void)
 	bad("set 1 --samples-per-word 1e-3 --budget 3", "only one of --sample");
 	bad("set 1 --exact --stop-recording", "exclude each other");
 	bad("set 1 --start-recording --stop-recording", "exclude each other");
-	bad("set 1 --exact --max-memory 1M", "--max-memory is only valid with check, attach and run");
+	bad("set 1 --exact --max-memory 1M", "--max-memory is only valid with check, attach, run, profile and why");
 	bad("set 1 --depth 0", "--depth expects a number from 1 to 256");
 	bad("set 1 --sample", "--sample needs a value");
 	bad("set 1 --samples-per-word", "--samples-per-word needs a value");
 	bad("attach 1 --stop-recording", "--stop-recording is only valid with set");
-	bad("status 1 --exact", "--exact is only valid with attach, run and set");
-	bad("detach 1 --samples-per-word 1e-3", "--samples-per-word is only valid with attach, run and set");
+	bad("status 1 --exact", "--exact is only valid with attach, run, set, profile and why");
+	bad("detach 1 --samples-per-word 1e-3",
+	    "--samples-per-word is only valid with attach, run, set, profile and why");
 }
 
 static void test_run(void)
@@ -265,13 +313,13 @@ static void test_wrong(void)
 	bad("dump 1 -o", "-o needs a value");
 	bad("dump 1 --output", "--output needs a value");
 	bad("attach 1 --depth", "--depth needs a value");
-	bad("attach 1 -o x", "-o is only valid with run, dump and diff");
-	bad("status -o x", "-o is only valid with run, dump and diff");
-	bad("dump 1 -o x --depth 5", "--depth is only valid with attach, run and set");
-	bad("attach 1 --errors", "--errors is only valid with run and dump");
+	bad("attach 1 -o x", "-o is only valid with run, dump, profile, why and diff");
+	bad("status -o x", "-o is only valid with run, dump, profile, why and diff");
+	bad("dump 1 -o x --depth 5", "--depth is only valid with attach, run, set, profile and why");
+	bad("attach 1 --errors", "--errors is only valid with run, dump, profile and why");
 	CHECK(good("dump 1 -o x --errors").errors);
 	CHECK(!good("dump 1 -o x").errors);
-	bad("detach 1 --max-memory 1M", "--max-memory is only valid with check, attach and run");
+	bad("detach 1 --max-memory 1M", "--max-memory is only valid with check, attach, run, profile and why");
 	bad("frobnicate 1", "unknown command 'frobnicate'\n");
 	bad("dmup 1", "did you mean 'dump'?\n");
 	bad("pump 1", "did you mean 'dump'?\n");
@@ -390,6 +438,7 @@ int main(void)
 {
 	test_commands();
 	test_options();
+	test_times();
 	test_sizes();
 	test_settings();
 	test_run();

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/watch.h"
+
+#include "base/cleanup.h"
+#include "cli/aftermath.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/detach.h"
+#include "cli/headline.h"
+#include "cli/site_rows.h"
+#include "cli/why_json.h"
+#include "lib/find_process.h"
+#include "lib/own_rules.h"
+
+#include <math.h>
+#include <string.h>
+
+#define FOR_DEFAULT UINT64_C(60000000000) // ns
+
+enum { UNSURE_ROWS = 3, TEMPORARY_ROWS = 3 };
+
+// A text in lines that fit: `first` stands before it, and `next`, as wide, before each of its other lines.
+static void print_wrapped(const struct options *options, const char *first, const char *next, const char *text)
+{
+	const size_t width = console_width(options), indent = strlen(next);
+	const size_t room = width > indent ? width - indent : SIZE_MAX;
+
+	for (;;) {
+		size_t length = strlen(text);
+
+		if (length > room)
+			for (length = room; length > 0 && text[length] != ' ';)
+				length--;
+		if (length == 0) // a word that is longer than a line
+			length = strcspn(text, " ");
+		console_print(options, "%s%.*s\n", first, (int)length, text);
+		text += length + strspn(text + length, " ");
+		if (!*text)
+			return;
+		first = next;
+	}
+}
+
+static void print_head(const struct options *options, const struct hs_watch_result *result)
+{
+	const struct growth *growth = &result->growth;
+	char watched[NUMBER_SIZE], rss[NUMBER_SIZE], gained[NUMBER_SIZE], memory[100] = "";
+
+	if (growth->memory_is_known)
+		snprintf(memory, sizeof(memory), ": RSS %s, %s since the first",
+			 number_bytes((uint64_t)number_whole(growth->rss.last), rss),
+			 number_bytes_signed(number_whole(growth->rss.gained), gained));
+	console_print(options, "Process %d watched for %s in %zu cuts%s%s\n", (int)result->profile.pid,
+		      number_duration((uint64_t)number_whole(growth->seconds * 1e9), watched), growth->cuts,
+		      result->is_interrupted ? " (a signal ended it)" : "", memory);
+}
+
+static void print_verdict(const struct options *options, const struct verdict *verdict)
+{
+	for (size_t i = 0; i < verdict->count; i++) {
+		print_wrapped(options, "", "", verdict->findings[i].text);
+		for (size_t k = 0; k < verdict->findings[i].reason_count; k++)
+			print_wrapped(options, "  - ", "    ", verdict->findings[i].reasons[k]);
+	}
+}
+
+static const char *remark_of(const struct growth_site *site)
+{
+	if (site->grows)
+		return "";
+	return site->in_steps          ? ", in steps"
+	       : site->live.levels_off ? ", and does not any more"
+				       : ", perhaps by chance";
+}
+
+static struct hs_error *print_growing(const struct options *options, const struct named_profile *named,
+				      const struct growth_site *site)
+{
+	char rate[NUMBER_SIZE], error_text[NUMBER_SIZE], live[NUMBER_SIZE], blocks[NUMBER_SIZE],
+		a_second[NUMBER_SIZE + 4], plus_minus[NUMBER_SIZE + 4], state[200];
+	const char *const row[] = { a_second, plus_minus };
+	const struct table_text text = site_row_text(named, site->site);
+	struct table table = { .options = options };
+	struct hs_error *error;
+
+	table_column(&table, "", 13);
+	table_column(&table, "", -9);
+	snprintf(a_second, sizeof(a_second), "%s/s", number_bytes_signed(number_whole(site->speed), rate));
+	snprintf(plus_minus, sizeof(plus_minus), "±%s",
+		 number_error(number_whole(site->speed), (uint64_t)number_whole(ceil(site->live.error)), error_text));
+	error = table_row(&table, row, 0, &text);
+	if (error)
+		return error;
+	snprintf(state, sizeof(state), "%s live in %s block%s; of what was live half-way, %.0f %% at least stays%s",
+		 number_bytes((uint64_t)number_whole(site->live.last), live),
+		 number_short((uint64_t)number_whole(site->blocks_last), blocks), site->blocks_last == 1 ? "" : "s",
+		 floor(100 * site->survived_share), remark_of(site));
+	print_wrapped(options, "        ", "        ", state);
+	return site_path_print(options, named, site->site);
+}
+
+// Sites that grow or have grown; where these are few, those too that may have.
+static struct hs_error *print_sites(const struct options *options, const struct hs_watch_result *result)
+{
+	const struct growth *growth = &result->growth;
+	struct hs_error *error = NULL;
+
+	for (size_t i = 0; i < growth->count && i < options->limit && !error; i++) {
+		const struct growth_site *site = &growth->sites[i];
+		const bool is_sure = site->grows || site->in_steps || site->live.levels_off;
+
+		if (!is_sure && (i >= UNSURE_ROWS || site->speed < 1))
+			break;
+		if (i == 0)
+			console_print(options, "Grows, by what is recorded:\n");
+		error = print_growing(options, &result->view.named, site);
+	}
+	return error;
+}
+
+static struct hs_error *print_temporary_site(const struct options *options, const struct named_profile *named,
+					     const struct growth_site *site)
+{
+	char rate[NUMBER_SIZE], blocks[NUMBER_SIZE], a_second[NUMBER_SIZE + 4], blocks_a_second[NUMBER_SIZE + 16];
+	const char *const row[] = { a_second, blocks_a_second };
+	const struct table_text text = site_row_text(named, site->site);
+	struct table table = { .options = options };
+
+	table_column(&table, "", 13);
+	table_column(&table, "", 17);
+	snprintf(a_second, sizeof(a_second), "%s/s", number_bytes((uint64_t)number_whole(site->temporary_rate), rate));
+	snprintf(blocks_a_second, sizeof(blocks_a_second), "%s blocks/s",
+		 number_short((uint64_t)number_whole(site->alloc_blocks_rate), blocks));
+	return table_row(&table, row, 0, &text);
+}
+
+static struct hs_error *print_temporary(const struct options *options, const struct hs_watch_result *result)
+{
+	const struct growth *growth = &result->growth;
+	size_t indices[TEMPORARY_ROWS];
+	const size_t count = growth_temporary(growth, indices, TEMPORARY_ROWS);
+	struct hs_error *error = NULL;
+
+	for (size_t i = 0; i < count && !error; i++) {
+		const struct growth_site *site = &growth->sites[indices[i]];
+
+		if (site->temporary_rate < growth->sites[indices[0]].temporary_rate / 100)
+			break;
+		if (i == 0)
+			console_print(options, "Allocated and freed again:\n");
+		error = print_temporary_site(options, &result->view.named, site);
+	}
+	return error;
+}
+
+static void print_process(const struct options *options, const struct growth *growth)
+{
+	const double explained = growth_explained(growth);
+	char process[NUMBER_SIZE], recorded[NUMBER_SIZE], text[400];
+	const int64_t live = number_whole(growth->all.live.rate);
+
+	if (!growth->memory_is_known)
+		return;
+	if (explained < 0)
+		snprintf(text, sizeof(text),
+			 "The process does not grow steadily: anonymous memory %s in all, recorded blocks %s.",
+			 number_bytes_signed(number_whole(growth->anonymous.gained), process),
+			 number_bytes_signed(number_whole(growth->all.live.gained), recorded));
+	else
+		snprintf(text, sizeof(text),
+			 "The process grows by %s/s; what is recorded, by %s/s, is %.0f %% of that.%s",
+			 number_bytes((uint64_t)number_whole(growth->anonymous.rate), process),
+			 live < 0 ? number_bytes_signed(live, recorded) : number_bytes((uint64_t)live, recorded),
+			 100 * fmin(explained, 1),
+			 explained < 0.95
+				 ? " The rest: what malloc adds to each block or keeps, memory that the program maps "
+				   "itself, older blocks that are written to only now."
+				 : "");
+	print_wrapped(options, "", "", text);
+}
+
+static struct hs_error *print_result(const struct options *options, const struct hs_watch_result *result)
+{
+	struct hs_error *error;
+
+	print_head(options, result);
+	print_verdict(options, &result->verdict);
+	error = print_sites(options, result);
+	if (!error)
+		error = print_temporary(options, result);
+	if (error)
+		return error;
+	print_process(options, &result->growth);
+	truth_print(options, &result->profile);
+	if (result->was_attached)
+		console_print(options,
+			      "process %d was attached before: its own settings counted, and it stays attached\n",
+			      (int)result->profile.pid);
+	return NULL;
+}
+
+static enum exit_status show(const struct options *options, pid_t pid, const struct hs_watch_result *result)
+{
+	struct hs_error *error = NULL;
+
+	if (!options->json)
+		error = print_result(options, result);
+	else if (!why_print_json(options, result))
+		error = hs_error_create(HS_ERROR_SYSTEM, "standard output cannot be written");
+	if (error)
+		return console_fail(options, error);
+	if (result->was_attached)
+		return EXIT_DONE;
+	if (!result->detach.is_finished || !options->json)
+		detach_print_outcome(options, &result->detach, pid);
+	detach_print_checks(options, &result->detach, pid, false);
+	return result->detach.is_verified ? EXIT_DONE : EXIT_REFUSED;
+}
+
+static enum exit_status why_process(const struct options *options, const struct frame_rules *rules)
+{
+	const struct hs_watch_options watch = {
+		.attach = { .depth = options->depth,
+			    .max_memory = options->max_memory,
+			    .sampling = options->sampling,
+			    .allocators = { options->allocators, options->allocator_count } },
+		.rules = rules,
+		.time_ns = options->time_ns ? options->time_ns : FOR_DEFAULT,
+		.detach_wait_ms = DETACH_WAIT_MS,
+		.output = options->output,
+		.page = options->page,
+		.format = options->format,
+		.errors = options->errors,
+	};
+	HS_CLEANUP_PROCESS struct process process = PROCESS_CLOSED;
+	struct hs_watch_result result;
+	enum exit_status status;
+	struct hs_error *error = hs_find_process(options->pid_text, &process);
+
+	if (error)
+		return console_fail(options, error);
+	error = hs_watch(&process, &watch, &result);
+	if (error)
+		return fail_and_look(options, &process, error);
+	status = show(options, process.pid, &result);
+	hs_watch_result_deinit(&result);
+	return status;
+}
+
+enum exit_status command_why(const struct options *options)
+{
+	struct frame_rules *rules = NULL;
+	struct hs_error *error = hs_own_rules(options->own_rules, options->own_rule_count, &rules);
+	enum exit_status status;
+
+	if (error)
+		return console_fail(options, error);
+	status = why_process(options, rules);
+	frame_rules_destroy(rules);
+	return status;
+}

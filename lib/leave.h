@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The way out of a process that a command has attached to for a while.
+#ifndef HEAPSNAP_LIB_LEAVE_H
+#define HEAPSNAP_LIB_LEAVE_H
+
+#include "base/error.h"
+#include "base/process.h"
+#include "lib/detach.h"
+
+#include <stdint.h>
+
+// Detaches, after `error` (NULL = none), which this takes over; a signal that has ended what failed does not end this
+// too. Returns both errors joined; a process that has ended is no second one. *ret is filled where it is detached.
+struct hs_error *hs_leave(const struct process *process, struct hs_error *error, unsigned wait_ms,
+			  struct hs_detach_result *ret) HS_MUST_CHECK;
+
+// What is wrong with a dump of a process that was attached, where nothing of heapsnap is found in it any more, or it
+// has ended: in words that say since when. Takes `error` over, which is none of these as a rule, and then returned.
+struct hs_error *hs_leave_explain(const struct process *process, struct hs_error *error,
+				  uint64_t attached_for_ns) HS_MUST_CHECK;
+
+#endif

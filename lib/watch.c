@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/watch.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/proc_maps.h"
+#include "lib/leave.h"
+#include "lib/malloc_heap.h"
+#include "lib/pause.h"
+#include "lib/status.h"
+
+enum { CUTS = 7 };
+
+_Static_assert((int)CUTS >= (int)TREND_LEAST && (int)CUTS <= (int)TREND_MOST,
+	       "enough for a verdict, and no more than there is room for");
+
+static void drop_view(struct hs_watch_result *result)
+{
+	profile_view_deinit(&result->view);
+	heap_profile_deinit(&result->profile);
+}
+
+void hs_watch_result_deinit(struct hs_watch_result *result)
+{
+	verdict_deinit(&result->verdict);
+	growth_deinit(&result->growth);
+	growth_series_deinit(&result->series);
+	drop_view(result);
+	*result = (struct hs_watch_result){ 0 };
+}
+
+// 0 = none, or it cannot be told.
+static uint64_t heap_bytes(const struct process *process)
+{
+	struct proc_maps maps;
+	struct hs_error *error = proc_maps_read(process, &maps);
+	uint64_t bytes;
+
+	if (error) {
+		hs_error_destroy(error);
+		return 0;
+	}
+	bytes = malloc_heap_bytes(&maps);
+	proc_maps_deinit(&maps);
+	return bytes;
+}
+
+// The new profile takes the place of the old one, which the series does not need any more. After a failure the old one
+// is still there. *first_ns: when the first one was taken.
+static struct hs_error *take_cut(const struct process *process, const struct hs_watch_options *options,
+				 struct hs_watch_result *result, int64_t *first_ns)
+{
+	const struct hs_dump_options dump = { .output = NULL }; // nor a view, which would point into what moves
+	struct growth_cut facts = { .heap_bytes = heap_bytes(process) };
+	struct hs_dump_result cut;
+	struct hs_error *error = hs_dump(process, &dump, &cut);
+
+	if (error)
+		return error;
+	if (!result->series.count)
+		*first_ns = cut.profile.duration_ns;
+	facts.seconds = (double)(cut.profile.duration_ns - *first_ns) / 1e9;
+	drop_view(result);
+	result->profile = cut.profile; // it has this of the dump; nothing else is owned there
+	error = profile_view_make(&result->profile, options->rules, &result->view);
+	if (error)
+		return error;
+	return growth_series_add(&result->series, &facts, &result->view.named, &result->view.sites);
+}
+
+// Another command that is at work there, or a process that does not get on: the next cut may do better.
+static bool may_pass(const struct hs_error *error)
+{
+	return error && (error->code == HS_ERROR_REFUSED || error->code == HS_ERROR_TIMEOUT);
+}
+
+static struct hs_error *take_cuts(const struct process *process, const struct hs_watch_options *options,
+				  struct hs_watch_result *result)
+{
+	const uint64_t began = hs_monotonic_ns(), ends = began + options->time_ns;
+	struct hs_error *error = NULL;
+	int64_t first_ns = 0;
+
+	for (unsigned i = 0; i < CUTS && !error && !result->is_interrupted; i++) {
+		const uint64_t at = began + options->time_ns / (CUTS - 1) * i;
+		const enum hs_pause_end end = hs_pause(process, at, "watching, seconds", began, ends);
+
+		result->is_interrupted = end == HS_PAUSE_INTERRUPTED;
+		error = end == HS_PAUSE_GONE ? process_gone(process) : take_cut(process, options, result, &first_ns);
+		if (may_pass(error) && i > 0 && i + 1 < CUTS && !result->is_interrupted) {
+			hs_error_destroy(error);
+			error = NULL;
+		}
+	}
+	return hs_leave_explain(process, error, hs_monotonic_ns() - began);
+}
+
+// Attaches, unless that is so already. What else it may have (an unfinished attach, say), attach deals with.
+static struct hs_error *enter(const struct process *process, const struct hs_watch_options *options,
+			      struct hs_watch_result *result)
+{
+	struct hs_attach_result attach;
+	struct hs_status status;
+	struct hs_error *error = hs_status_read(process, &status, NULL);
+
+	result->was_attached = !error && status.state == HS_STATE_ATTACHED;
+	hs_error_destroy(error);
+	if (!result->was_attached)
+		return hs_attach(process, &options->attach, &attach);
+	if (status.has_settings && status.sampling.mode == HS_SAMPLING_STOPPED)
+		return hs_error_create(
+			HS_ERROR_REFUSED,
+			"process %d is attached, and nothing new is recorded, so that nothing can be seen "
+			"to grow: heapsnap set %d --start-recording",
+			(int)process->pid, (int)process->pid);
+	return NULL;
+}
+
+static struct hs_error *judge(struct hs_watch_result *result)
+{
+	struct hs_error *error = growth_make(&result->series, &result->growth);
+
+	return error ? error : verdict_make(&result->growth, &result->view.named, &result->verdict);
+}
+
+static struct hs_error *write_file(const struct hs_watch_options *options, const struct hs_watch_result *result,
+				   const char *path, enum profile_format format, uint64_t *bytes_ret)
+{
+	const struct growth_series *series = &result->series;
+	const struct hs_dump_options dump = { .output = path, .format = format, .errors = options->errors };
+	struct hs_story_point points[TREND_MOST];
+	const struct hs_story story = { .verdict = result->verdict.findings[0].text,
+					.points = points,
+					.point_count = series->count };
+
+	for (size_t i = 0; i < series->count; i++)
+		points[i] = (struct hs_story_point){ series->cuts[i].seconds, series->cuts[i].memory.rss,
+						     series->cuts[i].live_bytes };
+	return path ? hs_dump_write(&result->view.named, &dump, &story, bytes_ret) : NULL;
+}
+
+static struct hs_error *try_outputs(const struct hs_watch_options *options)
+{
+	const struct hs_dump_options output = { .output = options->output, .format = options->format },
+				     page = { .output = options->page, .format = PROFILE_PAGE };
+	struct hs_error *error = hs_dump_try(&output);
+
+	return error ? error : hs_dump_try(&page);
+}
+
+struct hs_error *hs_watch(const struct process *process, const struct hs_watch_options *options,
+			  struct hs_watch_result *ret)
+{
+	struct hs_error *error = try_outputs(options);
+
+	*ret = (struct hs_watch_result){ 0 };
+	if (!error)
+		error = enter(process, options, ret);
+	if (error) {
+		*ret = (struct hs_watch_result){ 0 };
+		return error;
+	}
+	error = take_cuts(process, options, ret);
+	if (!ret->was_attached)
+		error = hs_leave(process, error, options->detach_wait_ms, &ret->detach);
+	if (!error)
+		error = judge(ret);
+	if (!error)
+		error = write_file(options, ret, options->output, options->format, &ret->output_bytes);
+	if (!error)
+		error = write_file(options, ret, options->page, PROFILE_PAGE, &ret->page_bytes);
+	if (error)
+		hs_watch_result_deinit(ret);
+	return error;
+}

@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`heapsnap why` on planted problems: it names the line in its first three rows, or says rightly that it is not in what was recorded. However it ends, the
+process is left as it was found: attached or not. usage: why.py [CASE...]"""
+
+import contextlib
+import fcntl
+import json
+import os
+import re
+import signal
+import struct
+import subprocess
+import termios
+
+from harness import (HEAPSNAP, Result, Target, Unharmed, attach, attach_state, check, check_equal, check_refused, detach, got_no_processor, heapsnap, heapsnap_ok,
+                     run_cases, say, start, stop, temporary_directory, wait_until)
+import pprof_reader
+
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "targets", "planted_leaks.cc")
+TIME = "6s"
+
+
+def line_of(words):
+    """The number of the source line that says so at its end."""
+    with open(SOURCE, encoding="utf-8") as file:
+        return next(number for number, line in enumerate(file, 1) if line.rstrip().endswith(f"// {words}"))
+
+
+def look(result):
+    """What it has found, for the log."""
+    say(f"  {'; '.join(finding['text'] for finding in result['verdict'])}")
+    return [finding["kind"] for finding in result["verdict"]]
+
+
+def check_row(result, line, function):
+    """Within the first three sites there is that one."""
+    rows = [(os.path.basename(site["file"]), site["line"], site["function"]) for site in result["sites"][:3]]
+    check(any(row[:2] == ("planted_leaks.cc", line) and function in row[2] for row in rows), f"line {line} of {function} is not in {rows}: {result}")
+
+
+def why(target, *options, time=TIME):
+    result = heapsnap_ok("why", target.pid, "--for", time, *options)
+    check_equal((result["command"], result["pid"], result["interrupted"]), ("why", target.pid, False), "why")
+    check_equal(result["detach"]["verified"], True, "detach")
+    check_equal(attach_state(target.pid), None, "state")
+    check(len(result["cuts"]) >= 3, f"cuts: {result['cuts']}")
+    return result
+
+
+def got_processor_evenly(result):
+    """Whether the process has grown by as much between any two looks, about: it grows by the clock, unless it gets no processor for as long as that."""
+    moments = [(cut["seconds"], cut["anonymous"]) for cut in result["cuts"]]
+    rates = [(after[1] - before[1]) / (after[0] - before[0]) for before, after in zip(moments, moments[1:])]
+    return min(rates) > 0.7 * max(rates)
+
+
+def why_steady(target):
+    """Of a program that grows steadily: again, up to five times, where it was kept from that."""
+    for _ in range(5):
+        result = why(target)
+        if got_processor_evenly(result):
+            return result
+        say("  again: the process got no processor for a while")
+    return result
+
+
+def planted(name):
+    return Target("planted_leaks", name)
+
+
+def end(target):
+    check(target.alive(), "the target has died")
+    stop(target.process, signal.SIGKILL)
+
+
+def one_of_forty():
+    target = planted("one_of_forty")
+    result = why_steady(target)
+    check(look(result)[0] == "steady-leak", str(result["verdict"]))
+    check_row(result, line_of("line of the site"), "site<17>")
+    check_equal(result["verdict"][0]["site"]["line"], line_of("line of the site"), "line of the verdict")
+    check(len([site for site in result["sites"] if site["temporary_rate"] > 0]) >= 39, "the other sites are temporary")
+    end(target)
+
+
+def unbounded_cache():
+    target = planted("unbounded_cache")
+    result = why_steady(target)
+    check(look(result)[0] in ("steady-leak", "growth"), str(result["verdict"]))
+    check_row(result, line_of("line of the cache"), "remember")
+    end(target)
+
+
+def growing_vector():
+    target = planted("growing_vector")
+    process = start([HEAPSNAP, "why", str(target.pid), "--for", TIME, "--json"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    wait_until(lambda: process.poll() is not None or attach_state(target.pid) == "attached", "the process is attached")
+    target.send("go")
+    result = finish(process)
+    check_equal(result.status, 0, str(result))
+    kinds = look(result.json)
+    check(kinds[0] in ("grows-in-steps", "outside-malloc", "undecided"), str(result.json["verdict"]))
+    check_row(result.json, line_of("line of the vector"), "record")
+    end(target)
+
+
+def fragmentation(name="fragmentation"):
+    target = planted(name)
+    result = why_steady(target)
+    check_equal(look(result)[0], "fragmentation", str(result["verdict"]))
+    check_row(result, line_of("line of the holes"), "operator()")
+    end(target)
+
+
+def fragmentation_in_thread():
+    fragmentation("fragmentation_in_thread")
+
+
+def mapped():
+    target = planted("mapped")
+    result = why_steady(target)
+    check_equal(look(result)[0], "outside-malloc", str(result["verdict"]))
+    check(result["explained_share"] < 0.1, str(result["explained_share"]))
+    end(target)
+
+
+def before_attach():
+    target = planted("before_attach")
+    check_equal(target.line(), "grown", "answer")
+    result = why(target)
+    check_equal(look(result), ["nothing-grows"], str(result["verdict"]))
+    check(any(re.search(r"^6\d\.\d MiB is not in what was recorded: it is older than the attach", reason) for reason in result["verdict"][0]["reasons"]),
+          str(result["verdict"]))
+    end(target)
+
+
+def nothing():
+    target = planted("nothing")
+    result = why(target)
+    check_equal(look(result), ["nothing-grows"], str(result["verdict"]))
+    end(target)
+
+
+def finish(process):
+    stdout, stderr = process.communicate(timeout=240)
+    return Result(["why"], process.returncode, stdout, stderr.decode("utf-8", "replace"))
+
+
+def text():
+    """What people see, with a profile kept."""
+    target = planted("one_of_forty")
+    path = os.path.join(temporary_directory(), "last.pb.gz")
+    result = heapsnap("why", target.pid, "--for", TIME, "-o", path)
+    check_equal(result.status, 0, str(result))
+    for words in (r"^Process \d+ watched for .* in \d+ cuts: RSS ", r"^(Steady leak|Growth|Undecided)", r"^  - ",
+                  r"^Grows, by what is recorded:$", r"^ +\+\S+ [KM]iB/s ±.*site<17>.*planted_leaks.cc:\d+", r"^Allocated and freed again:$",
+                  r"^The process grows by .* is \d+ % of that", r"^detached from "):
+        check(re.search(words, result.stdout, re.M), f"{words!r} is not said: {result}")
+    check_equal(result.stderr, "", "standard error")
+    pprof_reader.decode(path)
+    end(target)
+
+
+def other_format():
+    """-o to standard output, in the format that is asked for: what is said goes to standard error."""
+    target = Target("cycles", 2)
+    result = heapsnap("why", target.pid, "--for", "600ms", "-o", "-", "--format", "collapsed")
+    check_equal(result.status, 0, str(result))
+    check(result.stdout and all(line.rsplit(" ", 1)[1].isdigit() for line in result.stdout.splitlines()), str(result))
+    check("watched for" in result.stderr and "detached from" in result.stderr, str(result))
+    check(target.end().startswith("ok "), "the target's blocks")
+
+
+def attached_before():
+    target = Target("cycles", 2)
+    attach(target.pid)
+    result = heapsnap_ok("why", target.pid, "--for", "1s")
+    check_equal((result["was_attached"], "detach" in result), (True, False), "why")
+    check_equal(attach_state(target.pid), "attached", "state")
+    heapsnap_ok("set", target.pid, "--stop-recording")
+    check_refused(heapsnap("why", target.pid, "--for", "1s"), "nothing new is recorded", "--start-recording")
+    check_equal(attach_state(target.pid), "attached", "state")
+    detach(target.pid)
+    check(target.end().startswith("ok "), "the target's blocks")
+
+
+def sleeps_in_ppoll(pid):
+    with open(f"/proc/{pid}/syscall", encoding="ascii") as file:
+        return file.read().split()[0] == "271"
+
+
+def begin(target, *arguments, environment=None):
+    """heapsnap why in the background, once it waits between two cuts."""
+    while True:
+        process = start([HEAPSNAP, "why", str(target.pid), "--for", "1h", "--json", *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                        stderr=subprocess.PIPE, env={**os.environ, **(environment or {})})
+        wait_until(lambda: process.poll() is not None or (attach_state(target.pid) == "attached" and sleeps_in_ppoll(process.pid)), "heapsnap waits")
+        if process.poll() is None:
+            return process
+        result = finish(process)
+        check(got_no_processor(result), str(result))
+        say(f"  again: {result.stderr.strip()}")
+
+
+def interrupted():
+    """A signal ends the watch: what there is is judged, and the process is left."""
+    target = Target("cycles", 2)
+    check_equal(target.ask("pause"), "paused", "answer")
+    before = Unharmed(target.pid)
+    check_equal(target.ask("continue"), "continued", "answer")
+    process = begin(target)
+    process.send_signal(signal.SIGINT)
+    result = finish(process)
+    check_equal((result.status, result.json["interrupted"], result.json["detach"]["verified"]), (0, True, True), str(result))
+    check_equal([finding["kind"] for finding in result.json["verdict"]], ["not-enough-data"], "verdict of two cuts")
+    check_equal(attach_state(target.pid), None, "state")
+    check_equal(target.ask("pause"), "paused", "answer")
+    before.check_after(memory_may_change=True)
+    check_equal(target.ask("continue"), "continued", "answer")
+    check(target.end().startswith("ok "), "the target's blocks")
+
+
+def signal_in_a_cut():
+    """It ends the work, and the process is left all the same: no file, no verdict."""
+    target = Target("cycles", 2)
+    path = os.path.join(temporary_directory(), "last.pb.gz")
+    result = heapsnap("why", target.pid, "--for", "1h", "-o", path, environment={"HEAPSNAP_STOP_AT": "symbolize", "HEAPSNAP_STOP_SIGNAL": str(int(signal.SIGTERM))})
+    check_equal((result.status, result.stdout), (1, ""), str(result))
+    check("interrupted by SIGTERM" in result.stderr and "nothing of heapsnap is left" in result.stderr, str(result))
+    check_equal(attach_state(target.pid), None, "state")
+    check(not os.path.exists(path), "a file is there")
+    check(target.end().startswith("ok "), "the target's blocks")
+
+
+def target_ends():
+    target = Target("cycles", 2)
+    process = begin(target)
+    stop(target.process, signal.SIGKILL)
+    check_refused(finish(process), f"process {target.pid} ended .* after the attach, before its heap was written: what was recorded is gone$")
+
+
+def page():
+    """With the verdict and the moments in it; or, of a heapsnap without a page, refused before the process is touched."""
+    target = Target("cycles", 2)
+    path = os.path.join(temporary_directory(), "growth.html")
+    result = heapsnap("why", target.pid, "--for", "1s", "--page", path, "--json")
+    if "built without its page" in result.stderr:
+        check_refused(result, "built without its page")
+        check_equal(attach_state(target.pid), None, "state")
+    else:
+        check_equal(result.status, 0, str(result))
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        check(json.dumps(result.json["verdict"][0]["text"])[1:-1] in text, "the verdict is not in the page")
+    check(target.end().startswith("ok "), "the target's blocks")
+
+
+def fitted():
+    """On a terminal of 80 columns no line is longer, whatever the names are."""
+    target = planted("unbounded_cache")
+    mine, its = os.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    process = start([HEAPSNAP, "why", str(target.pid), "--for", "1s"], stdin=subprocess.DEVNULL, stdout=its, stderr=its)
+    os.close(its)
+    output = b""
+    with contextlib.suppress(OSError):  # the other end is closed: EIO
+        while data := os.read(mine, 65536):
+            output += data
+    os.close(mine)
+    check_equal(process.wait(), 0, f"exit status: {output}")
+    lines = [re.sub("^.*\x1b\\[K", "", line) for line in output.decode().replace("\r\n", "\n").splitlines()]
+    check(any("remember" in line for line in lines), f"the site is not there: {lines}")
+    check_equal([line for line in lines if len(line) > 80], [], "lines of more than 80 columns")
+    end(target)
+
+
+def wrong_usage():
+    for arguments in (("why",), ("why", "1", "--for", "0"), ("why", "1", "--page", "x.pb.gz"), ("why", "1", "--stop"), ("dump", "1", "--page", "x.html")):
+        check_equal(heapsnap(*arguments).status, 2, str(arguments))
+
+
+run_cases([one_of_forty, unbounded_cache, growing_vector, fragmentation, fragmentation_in_thread, mapped, before_attach, nothing, text, other_format, attached_before, interrupted, signal_in_a_cut,
+           target_ends, page, fitted, wrong_usage], "why")

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs that grow, each in its own way, at 2 MiB a second of the clock, however little processor time they get.
+// usage: planted_leaks WHICH, see `problems` below. They run until they are killed, or have made 256 MiB.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+namespace
+{
+
+constexpr std::size_t RATE = 2 << 20, MOST = 256 << 20; // bytes a second, bytes
+constexpr int SITES = 40, LEAKING = 17;
+
+double now()
+{
+	timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
+}
+
+// Calls `grow` until that has grown as the clock says. It returns by how many bytes.
+template <class Grow> [[noreturn]] void grow_for_ever(Grow grow)
+{
+	const double began = now();
+	std::size_t grown = 0;
+
+	for (;;) {
+		while (grown < MOST && static_cast<double>(grown) < (now() - began) * RATE)
+			grown += grow();
+		usleep(5000);
+	}
+}
+
+void *volatile kept; // what is written here must be there
+
+// Writes to all of it.
+void *touch(void *block, std::size_t size)
+{
+	kept = std::memset(block, 1, size);
+	return block;
+}
+
+// A site each; all come and go but those of one.
+template <int number> __attribute__((noinline)) void *site()
+{
+	const std::size_t size = 4000 + 8 * number;
+
+	return touch(std::malloc(size), size); // line of the site
+}
+
+template <int number> void call_all()
+{
+	void *block = site<number>();
+
+	if (number != LEAKING)
+		std::free(block);
+	if constexpr (number + 1 < SITES)
+		call_all<number + 1>();
+}
+
+void one_of_forty()
+{
+	grow_for_ever([] {
+		call_all<0>();
+		return std::size_t{ 4000 + 8 * LEAKING };
+	});
+}
+
+std::unordered_map<std::uint64_t, std::string> cache;
+
+__attribute__((noinline)) void remember(std::uint64_t key)
+{
+	cache[key] = std::string(1000, 'x'); // line of the cache
+}
+
+void unbounded_cache()
+{
+	std::uint64_t key = 0;
+
+	grow_for_ever([&key] {
+		remember(key++);
+		return std::size_t{ 1100 };
+	});
+}
+
+struct session {
+	std::vector<std::uint64_t> history;
+};
+
+__attribute__((noinline)) void record(session &session, std::uint64_t event)
+{
+	session.history.push_back(event); // line of the vector
+}
+
+// One vector, from the moment on when it is told so: each second it is half as large again as before, so that a watch
+// of some seconds sees it replaced several times. From 256 KiB to 64 MiB.
+void growing_vector()
+{
+	session session;
+	char byte;
+	const bool is_told = read(0, &byte, 1) == 1;
+	const double began = now();
+	double length = 32 << 10;
+
+	for (std::uint64_t event = 0; is_told && session.history.size() < (64 << 20) / 8; event++) {
+		while (static_cast<double>(session.history.size()) > length) {
+			usleep(5000);
+			length = (32 << 10) * std::exp2((now() - began) * 0.585);
+		}
+		record(session, event);
+	}
+	pause();
+}
+
+// Buffers of which a few bytes are kept, once the next one stands behind it: what is given back is too small for
+// another.
+void fragmentation()
+{
+	constexpr std::size_t BUFFER = 4000, KEPT = 24;
+	void *previous = nullptr;
+
+	grow_for_ever([&previous] {
+		void *buffer = touch(std::malloc(BUFFER), BUFFER);
+
+		kept = std::realloc(previous, KEPT); // line of the holes
+		previous = buffer;
+		return BUFFER;
+	});
+}
+
+// The same where malloc has another arena.
+void fragmentation_in_thread() { std::thread(fragmentation).join(); }
+
+void mapped()
+{
+	grow_for_ever([] {
+		constexpr std::size_t SIZE = 128 << 10;
+		void *memory = mmap(nullptr, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		std::memset(memory, 1, SIZE);
+		std::free(touch(std::malloc(100), 100));
+		return SIZE;
+	});
+}
+
+void before_attach()
+{
+	for (int i = 0; i < 64 << 10; i++)
+		touch(std::malloc(1000), 1000);
+	std::puts("grown");
+	for (;;) {
+		std::free(touch(std::malloc(1000), 1000));
+		usleep(1000);
+	}
+}
+
+void nothing()
+{
+	std::vector<void *> ring(1000);
+
+	for (std::size_t i = 0;; i++) {
+		std::free(ring[i % ring.size()]);
+		ring[i % ring.size()] = touch(std::malloc(300 + i % 7), 300);
+		if (i % 10 == 0)
+			usleep(1000);
+	}
+}
+
+const struct {
+	const char *name;
+	void (*run)();
+} problems[] = {
+	{ "one_of_forty", one_of_forty },
+	{ "unbounded_cache", unbounded_cache },
+	{ "growing_vector", growing_vector },
+	{ "fragmentation", fragmentation },
+	{ "fragmentation_in_thread", fragmentation_in_thread },
+	{ "mapped", mapped },
+	{ "before_attach", before_attach },
+	{ "nothing", nothing },
+};
+
+} // namespace
+
+int main(int count, char **arguments)
+{
+	setvbuf(stdout, nullptr, _IOLBF, 0);
+	std::puts("ready");
+	for (const auto &problem : problems)
+		if (count > 1 && std::strcmp(problem.name, arguments[1]) == 0)
+			problem.run();
+	return 2;
+}

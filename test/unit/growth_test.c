@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "check.h"
+#include "hand_profile.h"
+#include "views/growth.h"
+
+static const struct hand_place places[] = {
+	{ "put", "put(int)", "cache.cpp", 18, "app", FRAME_OWN }, // a
+	{ "get", "get", "cache.cpp", 40, "app", FRAME_OWN },      // b
+	{ "main", "main", "main.cpp", 3, "app", FRAME_OWN },      // c
+	{ "put", "put(int)", "cache.cpp", 25, "app", FRAME_OWN }, // d
+};
+// The same code in another order: what another dump of the process may have.
+static const struct hand_place other_places[] = {
+	{ "main", "main", "main.cpp", 3, "app", FRAME_OWN },      // a
+	{ "put", "put(int)", "cache.cpp", 18, "app", FRAME_OWN }, // b
+	{ "get", "get", "cache.cpp", 40, "app", FRAME_OWN },      // c
+	{ "put", "put(int)", "cache.cpp", 25, "app", FRAME_OWN }, // d
+};
+
+enum { CUTS = 7, PLACES = 4 };
+
+// One watch of profiles, each with the sites a (leaks), b (comes and goes), and from the third cut on d (once).
+struct watch {
+	struct hand_profile hands[CUTS];
+	struct site_list sites[CUTS];
+	struct growth_series series;
+	struct growth growth;
+};
+
+static void add_cut(struct watch *watch, size_t i, bool is_estimate)
+{
+	const bool is_other = i % 2;
+	const int64_t n = (int64_t)i;
+	struct hand_sample samples[] = {
+		{ is_other ? "ba" : "ac", 10000 * n, 10 * n, 10000 * n, 10 * n, 0 },
+		{ is_other ? "ca" : "bc", 500 + n % 2, 5, 40000 * n + 500, 400 * n + 5, 0 },
+		{ is_other ? "da" : "dc", 3000, 1, 3000, 1, 0 },
+	};
+	struct ledger_line ledger[] = { { .name = "unknown_frees", .text = "", .value = 7 * i },
+					{ .name = "lost_region_full", .text = "", .value = i == 6, .is_loss = true } };
+	const struct growth_cut facts = { .seconds = 2 * (double)i, .heap_bytes = 4096 * i };
+	struct hand_profile *hand = &watch->hands[i];
+
+	hand_make(hand, is_other ? other_places : places, PLACES, samples, i < 2 ? 2 : 3, 0x10000);
+	hand->profile.memory = (struct profile_memory){ true, 1000000 + 30000 * i, 500000 + 20000 * i, 100 };
+	hand->profile.ledger = ledger;
+	hand->profile.ledger_count = 2;
+	hand->profile.is_estimate = is_estimate;
+	hand->profile.interval_most = is_estimate ? 50000 : 0;
+	CHECK(!sites_make(&hand->named, &watch->sites[i]));
+	CHECK(!growth_series_add(&watch->series, &facts, &hand->named, &watch->sites[i]));
+	hand->profile.ledger = NULL;
+	hand->profile.ledger_count = 0;
+}
+
+static void watch_make(struct watch *watch, size_t cuts, bool is_estimate)
+{
+	*watch = (struct watch){ 0 };
+	for (size_t i = 0; i < cuts; i++)
+		add_cut(watch, i, is_estimate);
+	CHECK(!growth_make(&watch->series, &watch->growth));
+}
+
+static void watch_free(struct watch *watch)
+{
+	growth_deinit(&watch->growth);
+	growth_series_deinit(&watch->series);
+	for (size_t i = 0; i < CUTS; i++) {
+		sites_deinit(&watch->sites[i]);
+		hand_free(&watch->hands[i]);
+	}
+}
+
+static void describe(const struct watch *watch, size_t last, char *text, size_t room)
+{
+	size_t at = 0;
+
+	text[0] = 0;
+	for (size_t i = 0; i < watch->growth.count && at < room; i++) {
+		const struct growth_site *site = &watch->growth.sites[i];
+		const struct code_place *place = place_of(&watch->hands[last].named, site->site->path[0]);
+
+		at += (size_t)snprintf(text + at, room - at, "%s:%d%s %.0f/s temporary %.0f/s survived %.0f (%.2f)\n",
+				       place->name, (int)place->line, site->grows ? " grows" : "", site->speed,
+				       site->temporary_rate, site->survived, site->survived_share);
+	}
+}
+
+static void test_watch(void)
+{
+	struct watch watch;
+	char text[500];
+	size_t indices[3];
+
+	watch_make(&watch, CUTS, false);
+	CHECK_EQUAL(watch.growth.count, 3);
+	describe(&watch, 6, text, sizeof(text));
+	CHECK_STRING(text, "put:18 grows 5000/s temporary 0/s survived 30000 (1.00)\n"
+			   "put:25 250/s temporary 0/s survived 3000 (1.00)\n"
+			   "get:40 0/s temporary 20000/s survived 0 (0.00)\n");
+	CHECK_EQUAL(watch.growth.all.live.gained, 63000);
+	CHECK_EQUAL(watch.growth.anonymous.rate, 10000);
+	CHECK_EQUAL(watch.growth.anonymous.first, 500100);
+	CHECK_EQUAL(watch.growth.rss.rate, 15000);
+	CHECK_EQUAL(watch.growth.heap.rate, 2048);
+	CHECK_EQUAL(watch.growth.untracked_frees_late, 21);
+	CHECK(watch.growth.memory_is_known && watch.growth.has_losses && !watch.growth.is_estimate);
+	CHECK_EQUAL(growth_temporary(&watch.growth, indices, 3), 1);
+	CHECK_EQUAL(indices[0], 2);
+	CHECK_EQUAL(growth_temporary(&watch.growth, indices, 0), 0);
+	watch_free(&watch);
+}
+
+// An estimate whose interval is as large as what has come shows no growth; one moment shows none, and is no error.
+static void test_unsure(void)
+{
+	struct watch watch;
+
+	watch_make(&watch, CUTS, true);
+	for (size_t i = 0; i < watch.growth.count; i++)
+		CHECK(!watch.growth.sites[i].grows);
+	CHECK(watch.growth.sites[0].live.error > 5000);
+	watch_free(&watch);
+	watch_make(&watch, 1, false);
+	CHECK(!watch.growth.all.live.is_known && !watch.growth.sites[0].grows && watch.growth.all.alloc_rate == 0);
+	watch_free(&watch);
+}
+
+// What is a vector, and what is not. Bytes in thousands.
+static void test_steps(void)
+{
+	static const struct {
+		const char *name;
+		double bytes[CUTS], blocks[CUTS];
+		bool in_steps;
+	} cases[] = {
+		{ "doubles", { 0, 8, 8, 16, 16, 16, 32 }, { 0, 1, 1, 1, 1, 1, 1 }, true },
+		{ "one block, once", { 0, 8, 8, 8, 8, 8, 8 }, { 0, 1, 1, 1, 1, 1, 1 }, false },
+		{ "one block more each time", { 0, 8, 16, 24, 32, 40, 48 }, { 0, 1, 2, 3, 4, 5, 6 }, false },
+		{ "shrinks between", { 0, 8, 16, 8, 16, 16, 32 }, { 0, 1, 1, 1, 1, 1, 1 }, false },
+		{ "many blocks", { 0, 8, 8, 16, 16, 16, 32 }, { 0, 9, 9, 9, 9, 9, 9 }, false },
+		{ "hardly larger", { 0, 8, 8, 9, 9, 10, 11 }, { 0, 1, 1, 1, 1, 1, 1 }, false },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct growth_series series = { .count = CUTS };
+		struct growth growth;
+		char got[100], expected[100];
+
+		for (size_t k = 0; k < CUTS; k++) {
+			series.cuts[k].seconds = (double)k;
+			series.totals[k] = (struct growth_value){ .live_bytes = 1000 * cases[i].bytes[k],
+								  .live_objects = cases[i].blocks[k] };
+		}
+		CHECK(!growth_make(&series, &growth));
+		snprintf(got, sizeof(got), "%s: %d", cases[i].name, growth.all.in_steps);
+		snprintf(expected, sizeof(expected), "%s: %d", cases[i].name, cases[i].in_steps);
+		CHECK_STRING(got, expected);
+		growth_deinit(&growth);
+		growth_series_deinit(&series);
+	}
+}
+
+int main(void)
+{
+	test_watch();
+	test_unsure();
+	test_steps();
+	return CHECK_RESULT();
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "check.h"
+#include "views/trend.h"
+
+#include <math.h>
+
+enum { VALUES_MOST = 8 };
+
+// One value a second. `says`: r rises, f falls, l levels off, - nothing of these, ? not known.
+static const struct {
+	const char *name;
+	size_t count;
+	double values[VALUES_MOST];
+	double error; // of each value
+	double rate;
+	const char *says;
+} cases[] = {
+	{ "none", 0, { 0 }, 0, 0, "?" },
+	{ "one", 1, { 5 }, 0, 0, "?" },
+	{ "two", 2, { 0, 5 }, 0, 0, "?" },
+	{ "a line of three", 3, { 0, 5, 10 }, 0, 5, "r" },
+	{ "three, and not a line", 3, { 0, 0, 10 }, 0, 5, "-" },
+	{ "a line", 7, { 10, 20, 30, 40, 50, 60, 70 }, 0, 10, "r" },
+	{ "down", 7, { 70, 60, 50, 40, 30, 20, 10 }, 0, -10, "f" },
+	{ "flat", 7, { 10, 10, 10, 10, 10, 10, 10 }, 0, 0, "-" },
+	{ "one far off", 7, { 0, 10, 20, 900, 40, 50, 60 }, 0, 10, "-" },
+	{ "nearly a line", 7, { 0, 11, 19, 31, 39, 52, 60 }, 0, 10, "r" },
+	{ "up and down", 7, { 0, 50, 5, 55, 0, 45, 10 }, 0, 1, "-" },
+	{ "a line with small errors", 7, { 0, 10, 20, 30, 40, 50, 60 }, 10, 10, "r" },
+	{ "a line that errors may be", 7, { 0, 10, 20, 30, 40, 50, 60 }, 15, 10, "-" },
+	{ "a step at first", 7, { 0, 80, 80, 80, 80, 80, 80 }, 0, 0, "l" },
+	{ "levels off", 7, { 0, 30, 60, 80, 80, 80, 80 }, 0, 12, "rl" },
+	{ "levels off late, and so not surely", 7, { 0, 10, 20, 30, 40, 50, 50 }, 0, 10, "r" },
+	{ "stops at last, and has not yet for half of the time", 7, { 0, 10, 20, 30, 40, 43, 43 }, 0, 9, "r" },
+	{ "levels off by chance", 7, { 0, 30, 60, 80, 80, 80, 80 }, 30, 12, "-" },
+	{ "falls back", 7, { 0, 40, 80, 80, 60, 40, 30 }, 0, 0, "-" },
+	{ "too few to level off", 4, { 0, 80, 80, 80 }, 0, 13, "-" },
+	{ "grows on more slowly", 7, { 0, 30, 60, 80, 90, 100, 110 }, 0, 18, "r" },
+};
+
+static const char *say(const struct trend *trend, char *buffer)
+{
+	size_t at = 0;
+
+	if (trend->rises)
+		buffer[at++] = 'r';
+	if (trend->falls)
+		buffer[at++] = 'f';
+	if (trend->levels_off)
+		buffer[at++] = 'l';
+	if (!trend->is_known)
+		buffer[at++] = '?';
+	if (!at)
+		buffer[at++] = '-';
+	buffer[at] = 0;
+	return buffer;
+}
+
+static void test_cases(void)
+{
+	static const double seconds[VALUES_MOST] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		double errors[VALUES_MOST];
+		struct trend trend;
+		char said[8], got[100], expected[100];
+
+		for (size_t k = 0; k < VALUES_MOST; k++)
+			errors[k] = cases[i].error;
+		trend = trend_make(seconds, cases[i].values, cases[i].error > 0 ? errors : NULL, cases[i].count);
+		snprintf(got, sizeof(got), "%s: %s %.0f", cases[i].name, say(&trend, said), trend.rate);
+		snprintf(expected, sizeof(expected), "%s: %s %.0f", cases[i].name, cases[i].says, cases[i].rate);
+		CHECK_STRING(got, expected);
+	}
+}
+
+// The unit of time, and an offset, change nothing but the unit.
+static void test_units(void)
+{
+	static const double values[] = { 1003, 1011, 1019, 1031, 1039, 1052, 1060 };
+	double once[7], later[7];
+	struct trend a, b;
+
+	for (size_t i = 0; i < 7; i++) {
+		once[i] = (double)i;
+		later[i] = 500 + 10 * (double)i;
+	}
+	a = trend_make(once, values, NULL, 7);
+	b = trend_make(later, values, NULL, 7);
+	CHECK(fabs(a.rate - 10 * b.rate) < 1e-9);
+	CHECK(fabs(a.error - 10 * b.error) < 1e-9);
+	CHECK_EQUAL(a.rises, b.rises);
+	b = trend_make((const double[]){ 3, 3, 3 }, values, NULL, 3); // no time has passed
+	CHECK(!b.is_known && !b.rises && !b.levels_off);
+}
+
+int main(void)
+{
+	test_cases();
+	test_units();
+	return CHECK_RESULT();
+}

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "views/growth.h"
+
+#include "base/array.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Less than this is no growth, however steady: a buffer here and there.
+static const double GAINED_LEAST = 4096;
+
+static struct growth_value value_of(const struct heap_profile *profile, const struct profile_values *values)
+{
+	return (struct growth_value){
+		.live_bytes = (double)values->live_bytes,
+		.live_objects = (double)values->live_objects,
+		.alloc_bytes = (double)values->alloc_bytes,
+		.alloc_objects = (double)values->alloc_objects,
+		.error = (double)profile_bytes_error(profile, values->live_bytes_variance),
+	};
+}
+
+// Two sites of one profile may be one here.
+static void value_add(struct growth_value *to, const struct growth_value *from)
+{
+	to->live_bytes += from->live_bytes;
+	to->live_objects += from->live_objects;
+	to->alloc_bytes += from->alloc_bytes;
+	to->alloc_objects += from->alloc_objects;
+	to->error = hypot(to->error, from->error);
+}
+
+static struct hs_error *add_site(struct growth_series *series, const struct heap_profile *profile,
+				 const struct site *site, const uint32_t *places, size_t *room)
+{
+	const size_t cut = series->count;
+	uint32_t number = 0;
+	bool is_new = false;
+	struct hs_error *error = site_keys_number(&series->keys, site, places, &number, &is_new);
+	const struct growth_value value = value_of(profile, &site->values);
+
+	if (!error)
+		error = ARRAY_RESERVE(series->values[cut], (size_t)number + 1, room);
+	if (!error)
+		error = ARRAY_RESERVE(series->last, (size_t)number + 1, &series->last_room);
+	if (error)
+		return error;
+	for (; series->value_counts[cut] <= number; series->value_counts[cut]++)
+		series->values[cut][series->value_counts[cut]] = (struct growth_value){ 0 };
+	for (; series->last_count <= number; series->last_count++)
+		series->last[series->last_count] = NULL;
+	value_add(&series->values[cut][number], &value);
+	if (!series->last[number])
+		series->last[number] = site;
+	return NULL;
+}
+
+static void describe(const struct heap_profile *profile, struct growth_cut *cut)
+{
+	cut->memory = profile->memory;
+	cut->live_bytes = profile->total.live_bytes;
+	cut->is_estimate = profile->is_estimate;
+	for (size_t i = 0; i < profile->ledger_count; i++) {
+		const struct ledger_line *line = &profile->ledger[i];
+
+		if (strcmp(line->name, "unknown_frees") == 0)
+			cut->untracked_frees = (double)line->value;
+		cut->has_losses = cut->has_losses || (line->value && strncmp(line->name, "lost_", 5) == 0);
+	}
+}
+
+struct hs_error *growth_series_add(struct growth_series *series, const struct growth_cut *facts,
+				   const struct named_profile *named, const struct site_list *sites)
+{
+	const size_t cut = series->count;
+	uint32_t *places = NULL;
+	size_t room = 0;
+	struct hs_error *error = site_keys_places(&series->keys, named, MATCH_LINES, &places);
+
+	series->cuts[cut] = *facts;
+	describe(named->profile, &series->cuts[cut]);
+	series->totals[cut] = value_of(named->profile, &named->profile->total);
+	for (size_t i = 0; i < series->last_count; i++)
+		series->last[i] = NULL;
+	for (size_t i = 0; i < sites->count && i < GROWTH_SITES_MAX && !error; i++)
+		error = add_site(series, named->profile, &sites->items[i], places, &room);
+	free(places);
+	series->count++;
+	return error;
+}
+
+void growth_series_deinit(struct growth_series *series)
+{
+	for (size_t i = 0; i < series->count; i++)
+		free(series->values[i]);
+	free(series->last);
+	site_keys_deinit(&series->keys);
+	*series = (struct growth_series){ 0 };
+}
+
+// Where the numbers of one row of values are: a site's, or all sites'.
+static struct growth_value value_at(const struct growth_series *series, size_t cut, size_t site)
+{
+	return site < series->value_counts[cut] ? series->values[cut][site] : (struct growth_value){ 0 };
+}
+
+// A block that is replaced by a larger one from time to time: what a vector does.
+static bool is_in_steps(const struct growth_value *values, size_t count)
+{
+	enum { BLOCKS_MOST = 8 };
+	const double last_blocks = values[count - 1].live_objects;
+	double first_size = 0;
+
+	for (size_t i = 0; i < count && first_size == 0; i++)
+		first_size = values[i].live_objects >= 1 ? values[i].live_bytes / values[i].live_objects : 0;
+	if (first_size == 0 || last_blocks < 1)
+		return false;
+	for (size_t i = 1; i < count; i++)
+		if (values[i].live_bytes < values[i - 1].live_bytes || values[i].live_objects > BLOCKS_MOST)
+			return false;
+	return values[count - 1].live_bytes / last_blocks > 1.4 * first_size;
+}
+
+static void survive(const struct growth_value *middle, const struct growth_value *last, struct growth_site *ret)
+{
+	// What was allocated since may be all that was freed since, or none of it.
+	const double survived = last->live_bytes - (last->alloc_bytes - middle->alloc_bytes);
+
+	ret->survived = fmin(fmax(survived, 0), middle->live_bytes);
+	ret->survived_share = middle->live_bytes > 0 ? ret->survived / middle->live_bytes : 0;
+}
+
+static struct growth_site site_of(const struct growth_series *series, const struct growth_value *values)
+{
+	double seconds[TREND_MOST], live[TREND_MOST], errors[TREND_MOST];
+	const size_t count = series->count;
+	const struct growth_value *first = &values[0], *middle = &values[count / 2], *last = &values[count - 1];
+	struct growth_site site = { .blocks_first = first->live_objects,
+				    .blocks_last = last->live_objects,
+				    .blocks_gained_late = last->live_objects - middle->live_objects };
+	double allocated = last->alloc_bytes - first->alloc_bytes;
+
+	for (size_t i = 0; i < count; i++) {
+		seconds[i] = series->cuts[i].seconds;
+		live[i] = values[i].live_bytes;
+		errors[i] = values[i].error;
+	}
+	site.live = trend_make(seconds, live, errors, count);
+	survive(middle, last, &site);
+	if (!site.live.is_known)
+		return site;
+	site.alloc_rate = fmax(allocated, 0) / site.live.seconds;
+	site.alloc_blocks_rate = fmax(last->alloc_objects - first->alloc_objects, 0) / site.live.seconds;
+	site.temporary_rate = fmax(allocated - site.live.gained, 0) / site.live.seconds;
+	site.in_steps = site.live.gained >= GAINED_LEAST && is_in_steps(values, count);
+	site.live.levels_off = site.live.levels_off && site.live.gained >= GAINED_LEAST && !site.in_steps;
+	site.grows = site.live.rises && site.live.gained >= GAINED_LEAST && !site.live.levels_off && !site.in_steps;
+	site.speed = site.grows ? site.live.rate : site.live.gained / site.live.seconds;
+	return site;
+}
+
+static int rank_of(const struct growth_site *site)
+{
+	return site->grows || site->in_steps ? 0 : site->live.levels_off ? 1 : 2;
+}
+
+static int compare_sites(const void *left, const void *right)
+{
+	const struct growth_site *a = left, *b = right;
+	int order = rank_of(a) - rank_of(b);
+
+	if (!order)
+		order = (a->speed < b->speed) - (a->speed > b->speed);
+	if (!order)
+		order = (a->temporary_rate < b->temporary_rate) - (a->temporary_rate > b->temporary_rate);
+	return order ? order : (a->site > b->site) - (a->site < b->site); // as they stand in their list
+}
+
+static struct hs_error *make_sites(const struct growth_series *series, struct growth *ret)
+{
+	struct growth_value values[TREND_MOST] = { 0 };
+
+	ret->sites = calloc(series->last_count + 1, sizeof(*ret->sites));
+	if (!ret->sites)
+		return &hs_error_no_memory;
+	for (size_t i = 0; i < series->last_count; i++) {
+		if (!series->last[i])
+			continue;
+		for (size_t cut = 0; cut < series->count; cut++)
+			values[cut] = value_at(series, cut, i);
+		ret->sites[ret->count] = site_of(series, values);
+		ret->sites[ret->count++].site = series->last[i];
+	}
+	qsort(ret->sites, ret->count, sizeof(*ret->sites), compare_sites);
+	return NULL;
+}
+
+static struct trend trend_of(const struct growth_series *series, double (*value)(const struct growth_cut *cut))
+{
+	double seconds[TREND_MOST], values[TREND_MOST];
+
+	for (size_t i = 0; i < series->count; i++) {
+		seconds[i] = series->cuts[i].seconds;
+		values[i] = value(&series->cuts[i]);
+	}
+	return trend_make(seconds, values, NULL, series->count);
+}
+
+static double rss_of(const struct growth_cut *cut) { return (double)cut->memory.rss; }
+static double heap_of(const struct growth_cut *cut) { return (double)cut->heap_bytes; }
+static double anonymous_of(const struct growth_cut *cut)
+{
+	return (double)cut->memory.anonymous + (double)cut->memory.swapped;
+}
+
+struct hs_error *growth_make(const struct growth_series *series, struct growth *ret)
+{
+	const size_t middle = series->count / 2;
+	const struct growth_cut *last = &series->cuts[series->count - 1];
+
+	*ret = (struct growth){
+		.seconds = last->seconds,
+		.cuts = series->count,
+		.memory_is_known = true,
+		.is_estimate = last->is_estimate,
+		.has_losses = last->has_losses,
+		.rss = trend_of(series, rss_of),
+		.anonymous = trend_of(series, anonymous_of),
+		.heap = trend_of(series, heap_of),
+		.all = site_of(series, series->totals),
+		.untracked_frees_late = last->untracked_frees - series->cuts[middle].untracked_frees,
+		.middle = series->cuts[middle].seconds,
+		.facts = series->cuts,
+	};
+	for (size_t i = 0; i < series->count; i++)
+		ret->memory_is_known = ret->memory_is_known && series->cuts[i].memory.is_known;
+	return make_sites(series, ret);
+}
+
+void growth_deinit(struct growth *growth)
+{
+	free(growth->sites);
+	*growth = (struct growth){ 0 };
+}
+
+double growth_explained(const struct growth *growth)
+{
+	if (!growth->memory_is_known || !growth->anonymous.rises)
+		return -1;
+	return fmax(growth->all.live.rate, 0) / growth->anonymous.rate;
+}
+
+size_t growth_temporary(const struct growth *growth, size_t *indices, size_t limit)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < growth->count && limit; i++) {
+		const double rate = growth->sites[i].temporary_rate;
+		size_t at;
+
+		if (rate <= 0 || (count == limit && rate <= growth->sites[indices[count - 1]].temporary_rate))
+			continue;
+		at = count < limit ? count++ : limit - 1;
+		for (; at > 0 && growth->sites[indices[at - 1]].temporary_rate < rate; at--)
+			indices[at] = indices[at - 1];
+		indices[at] = i;
+	}
+	return count;
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Verdicts on sites.
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "views/verdict_rules.h"
+
+#include <math.h>
+
+static double percent(double part, double all) { return all > 0 ? 100 * part / all : 0; }
+
+// Reasons that what sites gain is gained by the process.
+static struct hs_error *add_support(const struct figures *figures, struct finding *ret)
+{
+	const struct growth *growth = figures->growth;
+
+	if (figures->by_process)
+		return add_reason(ret, "the process's anonymous memory grows with it, by %s",
+				  rate_text(growth->anonymous.rate).text);
+	return add_reason(ret, "hardly any older block is freed meanwhile (%.0f since %s), so these come on top",
+			  growth->untracked_frees_late, time_text(growth->middle).text);
+}
+
+// Steady, of one site, and of blocks that stay.
+static bool is_plain(const struct figures *figures)
+{
+	const struct trend *live = &figures->top->live;
+
+	return figures->top->speed >= 0.5 * figures->growing && live->late >= 0.5 * live->early &&
+	       figures->top->survived_share >= 0.5;
+}
+
+struct hs_error *rule_steady_leak(const struct figures *figures, bool *applies_ret, struct finding *ret)
+{
+	const struct growth_site *top = figures->top;
+	HS_CLEANUP_FREE char *name = NULL;
+	struct hs_error *error;
+
+	*applies_ret = top && figures->is_supported && is_plain(figures);
+	if (!*applies_ret)
+		return NULL;
+	ret->site = top;
+	ret->rate = top->speed;
+	error = site_text(figures, top, &name);
+	if (!error)
+		error = hs_format(&ret->text, "Steady leak at one site: %s grows by %s", name,
+				  rate_text(top->speed).text);
+	if (!error)
+		error = add_reason(
+			ret,
+			"it grows all the time (%s in the first half, %s in the second), and makes %.0f %% of "
+			"what grows",
+			rate_text(top->live.early).text, rate_text(top->live.late).text,
+			percent(top->speed, figures->growing));
+	if (!error)
+		error = add_reason(ret, "its blocks stay: of what was live after %s, %.0f %% at least is live still",
+				   time_text(figures->growth->middle).text, floor(100 * top->survived_share));
+	return error ? error : add_support(figures, ret);
+}
+
+static struct hs_error *add_why_not_plain(const struct figures *figures, struct finding *ret)
+{
+	const struct growth_site *top = figures->top;
+	const struct trend *live = &top->live;
+	struct hs_error *error = NULL;
+
+	if (top->speed < 0.5 * figures->growing)
+		error = add_reason(ret, "%zu sites grow, and the fastest one makes %.0f %% of it",
+				   figures->growing_count, percent(top->speed, figures->growing));
+	if (!error && live->late < 0.5 * live->early)
+		error = add_reason(ret, "it grows more slowly than at first (%s, then %s): it may level off",
+				   rate_text(live->early).text, rate_text(live->late).text);
+	if (!error && top->survived_share < 0.5)
+		error = add_reason(
+			ret,
+			"of what was live after %s, as little as %.0f %% may be live still: blocks go, and more come",
+			time_text(figures->growth->middle).text, floor(100 * top->survived_share));
+	return error;
+}
+
+struct hs_error *rule_grows(const struct figures *figures, bool *applies_ret, struct finding *ret)
+{
+	HS_CLEANUP_FREE char *name = NULL;
+	struct hs_error *error;
+
+	*applies_ret = figures->top && figures->is_supported && !is_plain(figures);
+	if (!*applies_ret)
+		return NULL;
+	ret->site = figures->top;
+	ret->rate = figures->growing;
+	error = site_text(figures, figures->top, &name);
+	if (!error)
+		error = figures->growing_count > 1
+				? hs_format(&ret->text, "Growth at several sites: by %s, fastest at %s",
+					    rate_text(figures->growing).text, name)
+				: hs_format(&ret->text, "Growth at one site: %s grows by %s", name,
+					    rate_text(figures->growing).text);
+	if (!error)
+		error = add_why_not_plain(figures, ret);
+	return error ? error : add_support(figures, ret);
+}
+
+struct hs_error *rule_in_steps(const struct figures *figures, bool *applies_ret, struct finding *ret)
+{
+	const struct growth *growth = figures->growth;
+	const struct growth_site *site = NULL;
+	HS_CLEANUP_FREE char *name = NULL;
+	struct hs_error *error;
+
+	for (size_t i = 0; i < growth->count && !site; i++)
+		site = growth->sites[i].in_steps ? &growth->sites[i] : NULL;
+	*applies_ret = site && growth->memory_is_known && site->live.gained >= VERDICT_MEMORY_LEAST &&
+		       site->speed >= 0.5 * figures->growing && growth->anonymous.gained >= 0.2 * site->live.gained;
+	if (!*applies_ret)
+		return NULL;
+	ret->site = site;
+	ret->rate = site->speed;
+	error = site_text(figures, site, &name);
+	if (!error)
+		error = hs_format(&ret->text,
+				  "Growth in steps: %s replaces a block by larger ones, as a vector does, %s in %s",
+				  name, gain_text(site->live.gained).text, time_text(growth->seconds).text);
+	if (!error)
+		error = add_reason(ret, "it has %.0f block%s, and %s in all; before %s", site->blocks_last,
+				   site->blocks_last == 1 ? "" : "s", size_text(site->live.last).text,
+				   site->live.first > 0 ? size_text(site->live.first).text : "nothing recorded");
+	if (!error)
+		error = add_reason(ret, "the process's anonymous memory grew by %s meanwhile",
+				   gain_text(growth->anonymous.gained).text);
+	return error;
+}
+
+struct hs_error *rule_levelled_off(const struct figures *figures, bool *applies_ret, struct finding *ret)
+{
+	const struct growth *growth = figures->growth;
+	const struct growth_site *site = NULL;
+	HS_CLEANUP_FREE char *name = NULL;
+	struct hs_error *error;
+
+	for (size_t i = 0; i < growth->count && !site; i++)
+		site = growth->sites[i].live.levels_off ? &growth->sites[i] : NULL;
+	// Without the process's growth it is what an attach looks like: blocks that come and go, of which the recorded
+	// ones take the place of others.
+	*applies_ret = site && growth->memory_is_known && site->live.gained >= VERDICT_MEMORY_LEAST &&
+		       growth->anonymous.gained >= 0.5 * site->live.gained &&
+		       growth->anonymous.late < 0.25 * growth->anonymous.early && !figures->process_grows;
+	if (!*applies_ret)
+		return NULL;
+	ret->site = site;
+	error = site_text(figures, site, &name);
+	if (!error)
+		error = hs_format(&ret->text, "Levelled off: %s has grown by %s, and does not grow any more", name,
+				  gain_text(site->live.gained).text);
+	if (!error)
+		error = add_reason(ret, "%s in the first half of the watch, %s in the second",
+				   rate_text(site->live.early).text, rate_text(site->live.late).text);
+	if (!error)
+		error = add_reason(ret, "the process's anonymous memory did the same (%s, then %s)",
+				   rate_text(growth->anonymous.early).text, rate_text(growth->anonymous.late).text);
+	return error;
+}
+
+// What grows in the records alone: it, or all of it, takes the place of what was there before the attach.
+struct hs_error *rule_exchange(const struct figures *figures, bool *applies_ret, struct finding *ret)
+{
+	const struct growth *growth = figures->growth;
+	const struct trend *live = &growth->all.live;
+	struct hs_error *error;
+
+	*applies_ret = live->rises && !live->levels_off && live->gained >= 2 * VERDICT_MEMORY_LEAST &&
+		       growth->memory_is_known && !figures->is_supported && !figures->process_grows &&
+		       growth->anonymous.gained < 0.25 * live->gained;
+	if (!*applies_ret)
+		return NULL;
+	error = hs_format(
+		&ret->text,
+		"Exchange, and no growth of the process: new blocks take the place of memory that it had before, or are not written to yet");
+	if (!error)
+		error = add_reason(ret, "recorded live blocks grew by %s, the process's anonymous memory by %s",
+				   gain_text(live->gained).text, gain_text(growth->anonymous.gained).text);
+	if (!error && !growth->is_estimate)
+		error = add_reason(ret, "%.0f blocks from before the attach were freed since %s",
+				   growth->untracked_frees_late, time_text(growth->middle).text);
+	return error;
+}
