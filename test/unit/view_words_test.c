@@ -22,8 +22,8 @@ static void test_views(void)
 	bad("diff a", "two files are needed");
 	bad("diff a b c", "too many arguments: c");
 	bad("report x --limit many", "--limit expects a number, got 'many'");
-	bad("attach 1 --own x", "--own is only valid with run, dump, report and diff");
-	bad("diff a b --ledger", "--ledger is only valid with run, dump and report");
+	bad("attach 1 --own x", "--own is only valid with run, dump, profile, why, report and diff");
+	bad("diff a b --ledger", "--ledger is only valid with run, dump, profile, why and report");
 }
 
 // --by and the like: what a row is, and what goes together.
@@ -80,8 +80,8 @@ static void test_view_words(void)
 	bad("report x --tree --by site", "--tree needs --by function, line, file or module");
 	bad("report x --bottom-up --by thread", "--bottom-up needs --by");
 	bad("report x --cumulative --by age", "--cumulative needs --by");
-	bad("attach 1 --by site", "--by is only valid with run, dump, report and diff");
-	bad("report x -o y", "-o is only valid with run, dump and diff");
+	bad("attach 1 --by site", "--by is only valid with run, dump, profile, report and diff");
+	bad("report x -o y", "-o is only valid with run, dump, profile, why and diff");
 	bad("diff a b -o - --json", "both want standard output");
 	bad("diff a b -o c/", "-o DIR/ is only valid with dump; add a file name to c/\n");
 	CHECK_STRING(good("dump 1 -o c/ --format json").output, "c/");
