@@ -2,6 +2,7 @@
 #include "lib/run.h"
 
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/headline.h"
@@ -82,8 +83,7 @@ static void print_attached(const struct options *options, const struct hs_attach
 			      "had run before\n",
 			      (int)pid);
 	if (!result->loader_followed && !result->is_static)
-		console_print(options,
-			      "libraries loaded from now on will not be seen: no hook for the dynamic loader's list\n");
+		hs_warn("libraries loaded from now on will not be seen: no hook for the dynamic loader's list");
 }
 
 static void tell_executed(const struct options *options, struct hs_run_event *event, pid_t pid)
@@ -149,7 +149,7 @@ static enum exit_status fail_to_begin(const struct options *options, struct hs_e
 
 	(void)console_fail(options, error);
 	if (!is_command && !is_interrupted)
-		console_print(options, "the command was not run; --anyway runs it without recording it\n");
+		console_explain(options, "the command was not run; --anyway runs it without recording it\n");
 	return (enum exit_status)(!is_command ? STATUS_NOT_RUN : is_unknown ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE);
 }
 

@@ -36,7 +36,8 @@ struct hs_dump_result {
 struct hs_error *hs_dump(const struct process *process, const struct hs_dump_options *options,
 			 struct hs_dump_result *ret) HS_MUST_CHECK;
 
-// The same of what was copied before (lib/run.h), once. The copy stays the caller's, and is empty then.
+// The same of what was copied before (lib/run.h), once. The copy stays the caller's, and is empty then. Errors:
+// HS_ERROR_BAD_DATA: the region holds nonsense; and those of hs_dump_write.
 struct heap_copy;
 struct hs_error *hs_dump_copied(struct heap_copy *copy, const struct hs_dump_options *options,
 				struct hs_dump_result *ret) HS_MUST_CHECK;

@@ -236,6 +236,22 @@ def meanwhile():
     say("  profiles by time and by signal")
 
 
+def views():
+    path = path_in("end.collapsed")
+    result = run("say", "x", options=["--by", "function", "--focus", "^in_constructor$", "--at-exit", path])
+    check("in_constructor" in result.stderr and "first" not in result.stderr and "--focus" in result.stderr, f"rows of --focus: {result}")
+    with open(path, encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    check(any(line.endswith(";in_constructor 7001") for line in lines) and any(";first" in line for line in lines), f"the whole profile, collapsed: {lines}")
+    check("main" in run("say", "x", options=["--tree"]).stderr, "a tree")
+    result = run("say", "x", options=["--at-exit", path, "--format", "json"])
+    with open(path, encoding="utf-8") as file:
+        check(file.read(1) == "{", f"--format: {result}")
+    result = run("say", "ran", options=["--by", "age"])
+    check_equal((result.status, result.stdout), (125, ""), str(result))
+    say("  rows and formats as of a dump")
+
+
 def refused():
     path = path_in("end.pb.gz")
     for arguments, status, words in ((["--", "./no/such/program"], 127, "No such file"), (["--", "/etc/passwd"], 126, "Permission denied"),
@@ -307,4 +323,4 @@ def ordinary_user():
     say("  an ordinary user's, with profiles meanwhile; not a set-user-ID program")
 
 
-run_cases([beginning, ends, threads, executes, streams, signals, terminal, stopped, meanwhile, refused, anyway, steps, killed, ordinary_user], "run")
+run_cases([beginning, ends, threads, executes, streams, signals, terminal, stopped, meanwhile, views, refused, anyway, steps, killed, ordinary_user], "run")

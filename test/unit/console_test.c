@@ -38,15 +38,18 @@ static void test_quiet(void)
 	}
 }
 
-// Where standard output is the profile's, results stand beside it.
+// Where standard output is the profile's, or a command's that is run, results stand beside it.
 static void test_streams(void)
 {
-	const struct options streams = { .output = "-" }, file = { .output = "out" };
+	const struct options streams[] = { { .output = "-" }, { .command = COMMAND_RUN, .output = "out" } },
+			     file = { .output = "out" };
 	int saved;
 
-	say_all(&streams);
-	CHECK_STRING(captured_output(), "");
-	CHECK_STRING(captured_errors(), "a result of 1\nheapsnap: warning: beware of 2\nheapsnap: wrong: 4\n");
+	for (unsigned i = 0; i < 2; i++) {
+		say_all(&streams[i]);
+		CHECK_STRING(captured_output(), "");
+		CHECK_STRING(captured_errors(), "a result of 1\nheapsnap: warning: beware of 2\nheapsnap: wrong: 4\n");
+	}
 	say_all(&file);
 	CHECK_STRING(captured_output(), "a result of 1\n");
 
