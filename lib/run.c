@@ -145,6 +145,7 @@ struct hs_error *hs_run_begin(const struct hs_run_options *options, struct hs_ru
 		return &hs_error_no_memory;
 	run->options = *options;
 	run->process = PROCESS_CLOSED;
+	target_is_followed_by((uint32_t)getpid());
 	error = begin(run, attached_ret, constructors_missed_ret, why_ret);
 	if (error && error->code != HS_ERROR_GONE) {
 		destroy(run);

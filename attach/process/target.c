@@ -164,7 +164,7 @@ static struct hs_error *read_all(const struct process *process, struct target_in
 	if (!has_own_memory(info))
 		return NULL;
 	info->tracer = (uint32_t)proc_status_number(status, "TracerPid:", 10, 0);
-	if (info->tracer == (uint32_t)getpid() || info->tracer == follower)
+	if (info->tracer == follower)
 		info->tracer = 0;
 	if (info->tracer)
 		read_name((pid_t)info->tracer, info->tracer_name);

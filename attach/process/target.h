@@ -43,8 +43,8 @@ struct target_info {
 	uint64_t stack_limit;          // RLIMIT_STACK in bytes; UINT64_MAX = none
 };
 
-// A process that traces some of a target's threads without being in the way: this one, and from now on another one,
-// which only follows it (attach/ptrace/follow.h).
+// A process that traces some of a target's threads without being in the way, from now on: it only follows it
+// (attach/ptrace/follow.h).
 void target_is_followed_by(uint32_t tracer);
 
 // Reads the facts. HS_ERROR_NOT_FOUND: there is no such process (any more). *ret is valid only on success.
