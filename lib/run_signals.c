@@ -48,13 +48,33 @@ bool run_signal_is_for_command(int code, int sender_group, int group)
 	return code <= 0 && sender_group != group; // SI_USER, SI_QUEUE, SI_TKILL: a process has sent it
 }
 
+// Of those that are blocked.
+static int pending_stop(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigpending(&set);
+	for (size_t i = 0; i < sizeof(stopping) / sizeof(stopping[0]); i++)
+		if (sigismember(&set, stopping[i]) == 1)
+			return stopping[i];
+	return 0;
+}
+
 // It goes on when the terminal's shell wants it to; that lets the command go on as well, but where it was sent to the
-// tool alone.
+// tool alone. A SIGCONT of ours would take back a stop that both were sent since: Ctrl-Z right after fg.
 static void stop_oneself(struct run_signals *signals, const struct process *command)
 {
+	int number;
+
 	signals->wants_stop = false;
 	raise(SIGSTOP);
+	if (pending_stop())
+		return;
 	kill(command->pid, SIGCONT);
+	number = pending_stop();
+	if (number)
+		kill(command->pid, number);
 }
 
 void run_signals_wait(struct run_signals *signals, const struct process *command, bool is_stopped, unsigned ms,

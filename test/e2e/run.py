@@ -195,9 +195,9 @@ def terminal():
     check(b"SIGINT 1\r\nend" in text, f"Ctrl-C: {text}")
     os.waitpid(shell, 0)
     os.close(tty)
-    shell, tty = in_terminal(["work", "3", "return", "3"])
+    shell, tty = in_terminal(["work", "6", "return", "3"])
     read_until(tty, b"ready")
-    for _ in range(2):
+    for _ in range(40):  # right after the job goes on: it is not to be taken back by what the tool does then
         os.write(tty, b"\x1a")  # Ctrl-Z
         read_until(tty, b"stopped")
         os.write(tty, b"fg\n")
