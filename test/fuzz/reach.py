@@ -14,7 +14,7 @@ from seeds import seeds
 REFUSED = {
     "addition": {8},         # a word behind the layout that is none
     "header": {1},           # another magic number
-    "pprof": {3},            # no heap profile
+    "pprof": {4},            # no heap profile
     "region": {1, 2, 3},     # words of the header
     "relocate": {3, 5},      # a call, a function of one byte
 }
