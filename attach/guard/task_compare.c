@@ -121,17 +121,19 @@ static bool has_one_thread(pid_t tid)
 	return proc_status_number(text, "Threads:", 10, 0) == 1;
 }
 
-static bool is_leaving(const struct asker *asker)
+// *number_ret: of the question that it waits for. The answer may come right after.
+static bool is_leaving(const struct asker *asker, uint32_t *number_ret)
 {
 	const uint32_t done = atomic_load(&asker->done);
 
+	*number_ret = done;
 	return holds_past_return() && done < asker->count && has_one_thread(asker->other_tids[done]) &&
 	       sleeps_in_kcmp(asker) && atomic_load(&asker->done) == done;
 }
 
 // For at most so long, ns, until it is seen that one of the others executes a program, and outside of a standstill
 // until somebody interrupts the tool. Returns how long it took.
-static uint64_t wait_for_answers(const struct asker *asker, uint64_t most, bool *leaves_ret)
+static uint64_t wait_for_answers(const struct asker *asker, uint64_t most, bool *leaves_ret, uint32_t *number_ret)
 {
 	const uint64_t began = hs_monotonic_ns(), slice = LOOK_MS * MS;
 	uint64_t passed = 0;
@@ -145,7 +147,7 @@ static uint64_t wait_for_answers(const struct asker *asker, uint64_t most, bool 
 		if (answered != atomic_load(&asker->asked))
 			syscall(SYS_futex, &asker->answered, FUTEX_WAIT_PRIVATE, answered, &timeout, NULL, 0);
 		passed = hs_monotonic_ns() - began;
-		*leaves_ret = passed >= slice && is_leaving(asker);
+		*leaves_ret = passed >= slice && is_leaving(asker, number_ret);
 	}
 	return passed;
 }
@@ -226,13 +228,15 @@ static size_t ask_some(pid_t tid, const pid_t *other_tids, size_t count, enum kc
 		return 1;
 	}
 	if (asker && most > 0) {
+		uint32_t number = 0;
 		uint64_t passed;
 
 		put_questions(asker, tid, other_tids, count < AT_ONCE ? count : AT_ONCE, type);
-		passed = wait_for_answers(asker, most, &leaves);
+		passed = wait_for_answers(asker, most, &leaves, &number);
 		if (standstill.is_on)
 			standstill.left -= passed < standstill.left ? passed : standstill.left;
-		done = atomic_load(&asker->done);
+		// Not of the next one, should the answer have come meanwhile.
+		done = leaves ? number : atomic_load(&asker->done);
 		memcpy(results_ret, asker->results, done * sizeof(*results_ret));
 		if (done == asker->count)
 			return done;
