@@ -31,9 +31,9 @@ const struct command_description command_table[] = {
 	  "everything out again. ^C ends the wait: the heap is written and the process left as if the time were over." },
 	{ COMMAND_WHY, "why", "PID [--for TIME]", "say why a process grows: watch it for a minute, and detach",
 	  "say why a process grows",
-	  "Attaches, looks at the heap seven times within the time, detaches, and prints a verdict with its reasons, what grows in bytes "
+	  "Attaches, looks at the heap again and again for that time, detaches, and prints a verdict with its reasons, what grows in bytes "
 	  "a second, and what is allocated and freed again. Nothing is said that the figures do not bear. A process that is attached "
-	  "already stays so. ^C ends the watch early." },
+	  "already stays so. Where ^C or the process's end comes early, what was seen until then is judged." },
 	{ COMMAND_REPORT, "report", "FILE|PID", "show a profile that was written before, or an attached process",
 	  "show a profile from a file, or of a process",
 	  "Prints the sites with most live bytes of a pprof file, heapsnap's or another program's, or of an attached process, of "

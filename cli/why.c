@@ -43,6 +43,11 @@ static void print_wrapped(const struct options *options, const char *first, cons
 
 static void print_head(const struct options *options, const struct hs_watch_result *result)
 {
+	static const char *const ends[] = { [HS_WATCH_COMPLETE] = "",
+					    [HS_WATCH_INTERRUPTED] = " (a signal ended it)",
+					    [HS_WATCH_PROCESS_ENDED] = " (then it ended)",
+					    [HS_WATCH_PROCESS_LEFT] =
+						    " (then it executed another program, or was detached from)" };
 	const struct growth *growth = &result->growth;
 	char watched[NUMBER_SIZE], rss[NUMBER_SIZE], gained[NUMBER_SIZE], memory[100] = "";
 
@@ -50,9 +55,9 @@ static void print_head(const struct options *options, const struct hs_watch_resu
 		snprintf(memory, sizeof(memory), ": RSS %s, %s since the first",
 			 number_bytes((uint64_t)number_whole(growth->rss.last), rss),
 			 number_bytes_signed(number_whole(growth->rss.gained), gained));
-	console_print(options, "Process %d watched for %s in %zu cuts%s%s\n", (int)result->profile.pid,
+	console_print(options, "Process %d watched for %s in %zu cut%s%s%s\n", (int)result->profile.pid,
 		      number_duration((uint64_t)number_whole(growth->seconds * 1e9), watched), growth->cuts,
-		      result->is_interrupted ? " (a signal ended it)" : "", memory);
+		      growth->cuts == 1 ? "" : "s", ends[result->end], memory);
 }
 
 static void print_verdict(const struct options *options, const struct verdict *verdict)
@@ -64,20 +69,19 @@ static void print_verdict(const struct options *options, const struct verdict *v
 	}
 }
 
-static const char *remark_of(const struct growth_site *site)
+// Sites as they are ordered in struct growth: each kind of them has a heading.
+static const char *heading_of(const struct growth_site *site)
 {
-	if (site->grows)
-		return "";
-	return site->in_steps          ? ", in steps"
-	       : site->live.levels_off ? ", and does not any more"
-				       : ", perhaps by chance";
+	return site->grows || site->in_steps ? "Sites whose recorded blocks grow:"
+	       : site->live.levels_off       ? "Sites that have grown, and do not any more:"
+					     : "Sites that may grow; too little or too uneven to say:";
 }
 
 static struct hs_error *print_growing(const struct options *options, const struct named_profile *named,
 				      const struct growth_site *site)
 {
 	char rate[NUMBER_SIZE], error_text[NUMBER_SIZE], live[NUMBER_SIZE], blocks[NUMBER_SIZE],
-		a_second[NUMBER_SIZE + 4], plus_minus[NUMBER_SIZE + 4], state[200];
+		a_second[NUMBER_SIZE + 4], plus_minus[NUMBER_SIZE + 4] = "", state[200];
 	const char *const row[] = { a_second, plus_minus };
 	const struct table_text text = site_row_text(named, site->site);
 	struct table table = { .options = options };
@@ -86,15 +90,18 @@ static struct hs_error *print_growing(const struct options *options, const struc
 	table_column(&table, "", 13);
 	table_column(&table, "", -9);
 	snprintf(a_second, sizeof(a_second), "%s/s", number_bytes_signed(number_whole(site->speed), rate));
-	snprintf(plus_minus, sizeof(plus_minus), "±%s",
-		 number_error(number_whole(site->speed), (uint64_t)number_whole(ceil(site->live.error)), error_text));
+	// What does not rise steadily has no rate, and so no error of one.
+	if (site->grows)
+		snprintf(plus_minus, sizeof(plus_minus), "±%s",
+			 number_error(number_whole(site->speed), (uint64_t)number_whole(ceil(site->live.error)),
+				      error_text));
 	error = table_row(&table, row, 0, &text);
 	if (error)
 		return error;
 	snprintf(state, sizeof(state), "%s live in %s block%s; of what was live half-way, %.0f %% at least stays%s",
 		 number_bytes((uint64_t)number_whole(site->live.last), live),
 		 number_short((uint64_t)number_whole(site->blocks_last), blocks), site->blocks_last == 1 ? "" : "s",
-		 floor(100 * site->survived_share), remark_of(site));
+		 floor(100 * site->survived_share), site->in_steps ? ", in steps" : "");
 	print_wrapped(options, "        ", "        ", state);
 	return site_path_print(options, named, site->site);
 }
@@ -103,6 +110,7 @@ static struct hs_error *print_growing(const struct options *options, const struc
 static struct hs_error *print_sites(const struct options *options, const struct hs_watch_result *result)
 {
 	const struct growth *growth = &result->growth;
+	const char *before = "", *heading;
 	struct hs_error *error = NULL;
 
 	for (size_t i = 0; i < growth->count && i < options->limit && !error; i++) {
@@ -111,8 +119,10 @@ static struct hs_error *print_sites(const struct options *options, const struct 
 
 		if (!is_sure && (i >= UNSURE_ROWS || site->speed < 1))
 			break;
-		if (i == 0)
-			console_print(options, "Grows, by what is recorded:\n");
+		heading = heading_of(site);
+		if (strcmp(heading, before) != 0)
+			console_print(options, "%s\n", heading);
+		before = heading;
 		error = print_growing(options, &result->view.named, site);
 	}
 	return error;
@@ -166,17 +176,31 @@ static void print_process(const struct options *options, const struct growth *gr
 			 "The process does not grow steadily: anonymous memory %s in all, recorded blocks %s.",
 			 number_bytes_signed(number_whole(growth->anonymous.gained), process),
 			 number_bytes_signed(number_whole(growth->all.live.gained), recorded));
+	else if (explained > 1.05)
+		snprintf(text, sizeof(text),
+			 "The process grows by %s/s; what is recorded, by %s/s: the difference goes into memory that "
+			 "the process had before, or is not written to yet.",
+			 number_bytes((uint64_t)number_whole(growth->anonymous.rate), process),
+			 number_bytes((uint64_t)live, recorded));
 	else
 		snprintf(text, sizeof(text),
 			 "The process grows by %s/s; what is recorded, by %s/s, is %.0f %% of that.%s",
 			 number_bytes((uint64_t)number_whole(growth->anonymous.rate), process),
 			 live < 0 ? number_bytes_signed(live, recorded) : number_bytes((uint64_t)live, recorded),
-			 100 * fmin(explained, 1),
+			 100 * explained,
 			 explained < 0.95
 				 ? " The rest: what malloc adds to each block or keeps, memory that the program maps "
 				   "itself, older blocks that are written to only now."
 				 : "");
 	print_wrapped(options, "", "", text);
+}
+
+static void print_written(const struct options *options, const char *path, uint64_t bytes)
+{
+	char size[NUMBER_SIZE];
+
+	if (path && strcmp(path, "-") != 0)
+		console_print(options, "%s: %s\n", path, number_bytes(bytes, size));
 }
 
 static struct hs_error *print_result(const struct options *options, const struct hs_watch_result *result)
@@ -192,6 +216,8 @@ static struct hs_error *print_result(const struct options *options, const struct
 		return error;
 	print_process(options, &result->growth);
 	truth_print(options, &result->profile);
+	print_written(options, options->output, result->output_bytes);
+	print_written(options, options->page, result->page_bytes);
 	if (result->was_attached)
 		console_print(options,
 			      "process %d was attached before: its own settings counted, and it stays attached\n",
@@ -209,7 +235,7 @@ static enum exit_status show(const struct options *options, pid_t pid, const str
 		error = hs_error_create(HS_ERROR_SYSTEM, "standard output cannot be written");
 	if (error)
 		return console_fail(options, error);
-	if (result->was_attached)
+	if (!result->has_detached)
 		return EXIT_DONE;
 	if (!result->detach.is_finished || !options->json)
 		detach_print_outcome(options, &result->detach, pid);

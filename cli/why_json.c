@@ -101,6 +101,10 @@ static void put_cuts(struct json *json, const struct growth_series *series)
 bool why_print_json(const struct options *options, const struct hs_watch_result *result)
 {
 	const struct growth *growth = &result->growth;
+	static const char *const ends[] = { [HS_WATCH_COMPLETE] = "complete",
+					    [HS_WATCH_INTERRUPTED] = "interrupted",
+					    [HS_WATCH_PROCESS_ENDED] = "process-ended",
+					    [HS_WATCH_PROCESS_LEFT] = "process-left" };
 	const double explained = growth_explained(growth);
 	struct json json;
 
@@ -108,7 +112,8 @@ bool why_print_json(const struct options *options, const struct hs_watch_result 
 	json_string(&json, "command", "why");
 	json_number(&json, "pid", (uint64_t)result->profile.pid);
 	json_real(&json, "seconds", growth->seconds);
-	json_bool(&json, "interrupted", result->is_interrupted);
+	json_string(&json, "end", ends[result->end]);
+	json_bool(&json, "interrupted", result->end == HS_WATCH_INTERRUPTED);
 	json_bool(&json, "was_attached", result->was_attached);
 	json_bool(&json, "estimate", growth->is_estimate);
 	put_verdict(&json, result);
@@ -128,7 +133,7 @@ bool why_print_json(const struct options *options, const struct hs_watch_result 
 	json_string(&json, "output", options->output ? options->output : "");
 	json_number(&json, "bytes", result->output_bytes);
 	json_string(&json, "page", options->page ? options->page : "");
-	if (!result->was_attached) {
+	if (result->has_detached) {
 		json_open(&json, "detach", '{');
 		detach_put_json(&json, &result->detach);
 		json_close(&json, '}');

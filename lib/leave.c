@@ -3,7 +3,7 @@
 
 #include "attach/guard/interrupt_signal.h"
 
-static bool is_nothing_left(const struct hs_error *error)
+bool hs_leave_is_nothing_left(const struct hs_error *error)
 {
 	return error && (error->code == HS_ERROR_GONE || error->code == HS_ERROR_NOT_FOUND);
 }
@@ -16,7 +16,7 @@ struct hs_error *hs_leave(const struct process *process, struct hs_error *error,
 	if (error && error->code == HS_ERROR_INTERRUPTED)
 		interrupt_clear();
 	second = hs_detach(process, wait_ms, ret);
-	if (is_nothing_left(error) && (is_nothing_left(second) || !process_lives(process))) {
+	if (hs_leave_is_nothing_left(error) && (hs_leave_is_nothing_left(second) || !process_lives(process))) {
 		hs_error_destroy(second);
 		second = NULL;
 	}
@@ -27,7 +27,7 @@ struct hs_error *hs_leave_explain(const struct process *process, struct hs_error
 {
 	const double seconds = (double)attached_for_ns / 1e9;
 
-	if (!is_nothing_left(error))
+	if (!hs_leave_is_nothing_left(error))
 		return error;
 	hs_error_destroy(error);
 	if (!process_lives(process))

@@ -9,6 +9,9 @@
 
 #include <stdint.h>
 
+// Whether `error` (NULL = none) says that the process has ended, or has nothing of heapsnap in it any more.
+bool hs_leave_is_nothing_left(const struct hs_error *error);
+
 // Detaches, after `error` (NULL = none), which this takes over; a signal that has ended what failed does not end this
 // too. Returns both errors joined; a process that has ended is no second one. *ret is filled where it is detached.
 struct hs_error *hs_leave(const struct process *process, struct hs_error *error, unsigned wait_ms,

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/watch.h"
 
+#include "attach/guard/interrupt_signal.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/proc_maps.h"
+#include "lib/cut_times.h"
 #include "lib/leave.h"
 #include "lib/malloc_heap.h"
 #include "lib/pause.h"
 #include "lib/status.h"
 
-enum { CUTS = 7 };
-
-_Static_assert((int)CUTS >= (int)TREND_LEAST && (int)CUTS <= (int)TREND_MOST,
+_Static_assert((int)CUT_TIMES_LEAST >= (int)TREND_LEAST && (int)CUT_TIMES_MOST < (int)TREND_MOST,
 	       "enough for a verdict, and no more than there is room for");
 
 static void drop_view(struct hs_watch_result *result)
@@ -71,28 +71,82 @@ static struct hs_error *take_cut(const struct process *process, const struct hs_
 // Another command that is at work there, or a process that does not get on: the next cut may do better.
 static bool may_pass(const struct hs_error *error)
 {
-	return error && (error->code == HS_ERROR_REFUSED || error->code == HS_ERROR_TIMEOUT);
+	return error->code == HS_ERROR_REFUSED || error->code == HS_ERROR_TIMEOUT;
+}
+
+// What has kept a cut from being taken. It ends the watch, or is passed over, where there are cuts to judge by.
+static struct hs_error *end_early(const struct process *process, struct hs_error *error, bool is_last,
+				  struct hs_watch_result *result)
+{
+	if (!result->series.count)
+		return error;
+	if (hs_leave_is_nothing_left(error))
+		result->end = process_lives(process) ? HS_WATCH_PROCESS_LEFT : HS_WATCH_PROCESS_ENDED;
+	else if (error->code == HS_ERROR_INTERRUPTED && result->end == HS_WATCH_COMPLETE)
+		result->end = HS_WATCH_INTERRUPTED;
+	else if (is_last || !may_pass(error))
+		return error;
+	if (error->code == HS_ERROR_INTERRUPTED)
+		interrupt_clear();
+	hs_error_destroy(error);
+	return NULL;
+}
+
+// The first one. Nothing can be judged without it. It takes longest, since symbols are read for it, so time is counted
+// from its end.
+static struct hs_error *begin_cuts(const struct process *process, const struct hs_watch_options *options,
+				   struct hs_watch_result *result, int64_t *first_ns)
+{
+	const uint64_t began = hs_monotonic_ns();
+	struct hs_error *error = take_cut(process, options, result, first_ns);
+
+	return hs_leave_explain(process, error, hs_monotonic_ns() - began);
 }
 
 static struct hs_error *take_cuts(const struct process *process, const struct hs_watch_options *options,
 				  struct hs_watch_result *result)
 {
-	const uint64_t began = hs_monotonic_ns(), ends = began + options->time_ns;
-	struct hs_error *error = NULL;
 	int64_t first_ns = 0;
+	struct hs_error *error = begin_cuts(process, options, result, &first_ns);
+	uint64_t now = hs_monotonic_ns(), cost = 0;
+	struct cut_times times = cut_times_make(now, options->time_ns);
+	bool is_over = false;
 
-	for (unsigned i = 0; i < CUTS && !error && !result->is_interrupted; i++) {
-		const uint64_t at = began + options->time_ns / (CUTS - 1) * i;
-		const enum hs_pause_end end = hs_pause(process, at, "watching, seconds", began, ends);
+	while (!error && !is_over && result->end == HS_WATCH_COMPLETE) {
+		const uint64_t at = cut_times_next(&times, now, cost);
+		const enum hs_pause_end end = hs_pause(process, at, "watching, seconds", times.began, times.ends);
 
-		result->is_interrupted = end == HS_PAUSE_INTERRUPTED;
+		if (end == HS_PAUSE_INTERRUPTED)
+			result->end = HS_WATCH_INTERRUPTED;
+		is_over = at == times.ends || end == HS_PAUSE_INTERRUPTED;
+		now = hs_monotonic_ns();
 		error = end == HS_PAUSE_GONE ? process_gone(process) : take_cut(process, options, result, &first_ns);
-		if (may_pass(error) && i > 0 && i + 1 < CUTS && !result->is_interrupted) {
-			hs_error_destroy(error);
-			error = NULL;
+		if (error)
+			error = end_early(process, error, is_over, result);
+		cost = hs_monotonic_ns() - now;
+		now += cost;
+		if (!is_over && result->series.count == CUT_TIMES_MOST) {
+			growth_series_thin(&result->series);
+			cut_times_spread(&times);
 		}
 	}
-	return hs_leave_explain(process, error, hs_monotonic_ns() - began);
+	return error;
+}
+
+// What it has attached is taken out; where the process has gone there is nothing to take out of.
+static struct hs_error *leave(const struct process *process, const struct hs_watch_options *options,
+			      struct hs_watch_result *result, struct hs_error *error)
+{
+	const bool is_gone = result->end == HS_WATCH_PROCESS_ENDED || result->end == HS_WATCH_PROCESS_LEFT;
+
+	if (result->was_attached)
+		return error;
+	error = hs_leave(process, error, options->detach_wait_ms, &result->detach);
+	result->has_detached = !error;
+	if (!is_gone || !error || (!hs_leave_is_nothing_left(error) && process_lives(process)))
+		return error;
+	hs_error_destroy(error);
+	return NULL;
 }
 
 // Attaches, unless that is so already. What else it may have (an unfinished attach, say), attach deals with.
@@ -161,8 +215,7 @@ struct hs_error *hs_watch(const struct process *process, const struct hs_watch_o
 		return error;
 	}
 	error = take_cuts(process, options, ret);
-	if (!ret->was_attached)
-		error = hs_leave(process, error, options->detach_wait_ms, &ret->detach);
+	error = leave(process, options, ret, error);
 	if (!error)
 		error = judge(ret);
 	if (!error)

@@ -26,23 +26,32 @@ struct hs_watch_options {
 	bool errors;                // as of hs_dump
 };
 
+enum hs_watch_end {
+	HS_WATCH_COMPLETE,
+	HS_WATCH_INTERRUPTED,   // by a signal
+	HS_WATCH_PROCESS_ENDED, // what was seen before is judged
+	HS_WATCH_PROCESS_LEFT   // it has executed another program, or was detached by another command: likewise
+};
+
 struct hs_watch_result {
 	struct heap_profile profile; // of the last cut
 	struct profile_view view;    // of that
 	struct growth_series series; // these point into one another
 	struct growth growth;
 	struct verdict verdict;
-	bool was_attached;   // before: then it is left so, and `detach` is not filled
-	bool is_interrupted; // the watch ended early, by a signal
-	struct hs_detach_result detach;
+	bool was_attached; // before: then it is left so
+	enum hs_watch_end end;
+	bool has_detached;              // not where it was attached before, or has ended
+	struct hs_detach_result detach; // then
 	uint64_t output_bytes, page_bytes;
 };
 
-// Seven cuts, the first one at once; of the profiles only the last is kept. What it has attached it detaches, whatever
-// has failed. A first signal ends the watch: the last cut is taken then. What comes after that ends the work, as it
-// does in hs_profile. Outputs are tried before the process is touched. *ret is the caller's, must stay where it is, and
-// on failure is empty. HS_ERROR_REFUSED: nothing new is recorded there, say; HS_ERROR_GONE: the process has ended, or
-// executed another program; others as of hs_attach, hs_dump and hs_detach.
+// Cuts as of lib/cut_times.h, the first one at once; of the profiles only the last is kept. What it has attached it
+// detaches, whatever has failed. A first signal ends the watch: a last cut is taken then, unless it came in one. What
+// comes after that ends the work, as it does in hs_profile. Outputs are tried before the process is touched. *ret is
+// the caller's, must stay where it is, and on failure is empty. HS_ERROR_REFUSED: nothing new is recorded there, say;
+// HS_ERROR_GONE: the process has ended, or executed another program, before the first cut; others as of hs_attach,
+// hs_dump and hs_detach.
 struct hs_error *hs_watch(const struct process *process, const struct hs_watch_options *options,
 			  struct hs_watch_result *ret) HS_MUST_CHECK;
 void hs_watch_result_deinit(struct hs_watch_result *result);

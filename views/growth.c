@@ -90,6 +90,23 @@ struct hs_error *growth_series_add(struct growth_series *series, const struct gr
 	return error;
 }
 
+void growth_series_thin(struct growth_series *series)
+{
+	for (size_t i = 1; i < series->count; i++) {
+		if (i % 2) {
+			free(series->values[i]);
+		} else {
+			series->cuts[i / 2] = series->cuts[i];
+			series->totals[i / 2] = series->totals[i];
+			series->values[i / 2] = series->values[i];
+			series->value_counts[i / 2] = series->value_counts[i];
+		}
+		series->values[i] = NULL;
+		series->value_counts[i] = 0;
+	}
+	series->count = (series->count + 1) / 2;
+}
+
 void growth_series_deinit(struct growth_series *series)
 {
 	for (size_t i = 0; i < series->count; i++)

@@ -49,6 +49,8 @@ struct growth_series {
 // last one's `sites` must live on. pre: count < TREND_MOST. HS_ERROR_NO_MEMORY: the series can only be freed then.
 struct hs_error *growth_series_add(struct growth_series *series, const struct growth_cut *facts,
 				   const struct named_profile *named, const struct site_list *sites) HS_MUST_CHECK;
+// Every second cut goes; the first one stays. pre: an odd number, so that the last one stays too.
+void growth_series_thin(struct growth_series *series);
 void growth_series_deinit(struct growth_series *series);
 
 struct growth_site {

@@ -42,8 +42,9 @@ struct hs_error *rule_steady_leak(const struct figures *figures, bool *applies_r
 	ret->rate = top->speed;
 	error = site_text(figures, top, &name);
 	if (!error)
-		error = hs_format(&ret->text, "Steady leak at one site: %s grows by %s", name,
-				  rate_text(top->speed).text);
+		error = hs_format(&ret->text, "Steady leak%s: %s grows by %s",
+				  top->speed >= 0.9 * figures->growing ? " at one site" : ", most of it at one site",
+				  name, rate_text(top->speed).text);
 	if (!error)
 		error = add_reason(
 			ret,

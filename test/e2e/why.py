@@ -11,6 +11,7 @@ import signal
 import struct
 import subprocess
 import termios
+import time
 
 from harness import (HEAPSNAP, Result, Target, Unharmed, attach, attach_state, check, check_equal, check_refused, detach, got_no_processor, heapsnap, heapsnap_ok,
                      run_cases, say, start, stop, temporary_directory, wait_until)
@@ -153,8 +154,8 @@ def text():
     result = heapsnap("why", target.pid, "--for", TIME, "-o", path)
     check_equal(result.status, 0, str(result))
     for words in (r"^Process \d+ watched for .* in \d+ cuts: RSS ", r"^(Steady leak|Growth|Undecided)", r"^  - ",
-                  r"^Grows, by what is recorded:$", r"^ +\+\S+ [KM]iB/s ±.*site<17>.*planted_leaks.cc:\d+", r"^Allocated and freed again:$",
-                  r"^The process grows by .* is \d+ % of that", r"^detached from "):
+                  r"^Sites whose recorded blocks grow:$", r"^ +\+\S+ [KM]iB/s ±.*site<17>.*planted_leaks.cc:\d+", r"^Allocated and freed again:$",
+                  r"^The process grows by ", rf"^{re.escape(path)}: \S+ [KM]iB$", r"^detached from "):
         check(re.search(words, result.stdout, re.M), f"{words!r} is not said: {result}")
     check_equal(result.stderr, "", "standard error")
     pprof_reader.decode(path)
@@ -212,7 +213,8 @@ def interrupted():
     process.send_signal(signal.SIGINT)
     result = finish(process)
     check_equal((result.status, result.json["interrupted"], result.json["detach"]["verified"]), (0, True, True), str(result))
-    check_equal([finding["kind"] for finding in result.json["verdict"]], ["not-enough-data"], "verdict of two cuts")
+    check_equal((result.json["end"], "not-enough-data" in [finding["kind"] for finding in result.json["verdict"]]),
+                ("interrupted", len(result.json["cuts"]) < 3 or result.json["seconds"] < 0.5), f"end and verdict of {result.json['cuts']}")
     check_equal(attach_state(target.pid), None, "state")
     check_equal(target.ask("pause"), "paused", "answer")
     before.check_after(memory_may_change=True)
@@ -233,10 +235,32 @@ def signal_in_a_cut():
 
 
 def target_ends():
-    target = Target("cycles", 2)
+    """What was seen before is judged, and written."""
+    path = os.path.join(temporary_directory(), "last.pb.gz")
+    for seconds in (4, 8, 16):  # of cuts that are dear by chance there are fewer
+        target = planted("one_of_forty")
+        process = begin(target, "-o", path)
+        time.sleep(seconds)
+        stop(target.process, signal.SIGKILL)
+        result = finish(process)
+        check_equal((result.status, result.stderr, result.json["end"], "detach" in result.json), (0, "", "process-ended", False), str(result))
+        pprof_reader.decode(path)
+        if len(result.json["cuts"]) >= 5:
+            break
+        say(f"  again: {len(result.json['cuts'])} cuts in {result.json['seconds']:.1f} s")
+    check("not-enough-data" not in look(result.json), str(result.json["verdict"]))
+    check_row(result.json, line_of("line of the site"), "site<17>")
+
+
+def target_executes():
+    """Likewise: of the new program nothing is known, and nothing is done to it."""
+    target = Target("", command=["bash", "-c", "echo ready; while read -r word; do [ $word = go ] && exec sleep 1000; done"])
     process = begin(target)
-    stop(target.process, signal.SIGKILL)
-    check_refused(finish(process), f"process {target.pid} ended .* after the attach, before its heap was written: what was recorded is gone$")
+    target.send("go")
+    result = finish(process)
+    check_equal((result.status, result.json["end"], "detach" in result.json), (0, "process-left", False), str(result))
+    check_equal(attach_state(target.pid), None, "state")
+    end(target)
 
 
 def page():
@@ -280,4 +304,4 @@ def wrong_usage():
 
 
 run_cases([one_of_forty, unbounded_cache, growing_vector, fragmentation, fragmentation_in_thread, mapped, before_attach, nothing, text, other_format, attached_before, interrupted, signal_in_a_cut,
-           target_ends, page, fitted, wrong_usage], "why")
+           target_ends, target_executes, page, fitted, wrong_usage], "why")

@@ -126,6 +126,29 @@ static void test_unsure(void)
 	watch_free(&watch);
 }
 
+// Every second cut goes, and what is left is as if it had never been there.
+static void test_thin(void)
+{
+	struct watch watch;
+	char text[500];
+
+	watch_make(&watch, CUTS, false);
+	growth_deinit(&watch.growth);
+	growth_series_thin(&watch.series);
+	CHECK_EQUAL(watch.series.count, 4);
+	for (size_t i = 0; i < 4; i++)
+		CHECK_EQUAL(watch.series.cuts[i].seconds, 4 * (double)i);
+	CHECK(!growth_make(&watch.series, &watch.growth));
+	describe(&watch, 6, text, sizeof(text));
+	CHECK_STRING(text, "put:18 grows 5000/s temporary 0/s survived 40000 (1.00)\n"
+			   "put:25 250/s temporary 0/s survived 3000 (1.00)\n"
+			   "get:40 0/s temporary 20000/s survived 0 (0.00)\n");
+	growth_series_thin(&watch.series); // of an even number the last one goes too
+	CHECK_EQUAL(watch.series.count, 2);
+	CHECK_EQUAL(watch.series.cuts[1].seconds, 8);
+	watch_free(&watch);
+}
+
 // What is a vector, and what is not. Bytes in thousands.
 static void test_steps(void)
 {
@@ -165,6 +188,7 @@ int main(void)
 {
 	test_watch();
 	test_unsure();
+	test_thin();
 	test_steps();
 	return CHECK_RESULT();
 }

@@ -1,4 +1,5 @@
 hs_unit_test(choose_processes_test hs_lib)
+hs_unit_test(cut_times_test hs_lib)
 hs_unit_test(find_process_test hs_lib)
 hs_unit_test(lib_dump_test hs_lib ZLIB::ZLIB)
 hs_unit_test(dump_path_test hs_lib)
