@@ -51,7 +51,7 @@ static void bash_values(FILE *file, bool files)
 	for (size_t i = 0; i < option_count; i++) {
 		const struct option_description *option = &option_table[i];
 
-		if (!option->value || takes_file(option) != files)
+		if (!option->value || !option_is_first(i) || takes_file(option) != files)
 			continue;
 		fputs(is_first ? "\t" : "|", file);
 		if (option_has_letter(option))

@@ -24,7 +24,13 @@ static bool changes_process(enum command command)
 static bool wants_attached(enum command command)
 {
 	return command == COMMAND_SET || command == COMMAND_DUMP || command == COMMAND_DETACH ||
-	       command == COMMAND_STATUS;
+	       command == COMMAND_STATUS || command == COMMAND_REPORT;
+}
+
+// That have one result.
+static bool takes_one(enum command command)
+{
+	return command == COMMAND_PROFILE || command == COMMAND_WHY || command == COMMAND_REPORT;
 }
 
 static enum exit_status wrong_usage(const struct options *options, const char *message)
@@ -69,8 +75,8 @@ static enum exit_status refuse_several(const struct options *options, const stru
 {
 	char message[100], command[COMMAND_WIDTH + 1];
 
-	snprintf(message, sizeof(message), "%zu processes match: give the PID of one, or --all for all of them",
-		 chosen->count);
+	snprintf(message, sizeof(message), "%zu processes match: give the PID of one%s", chosen->count,
+		 takes_one(options->command) ? "" : ", or --all for all of them");
 	console_complain("%s\n", message);
 	for (size_t i = 0; i < chosen->count; i++)
 		console_explain(options, "%8d  %s\n", (int)chosen->items[i].process.pid,
@@ -99,7 +105,9 @@ static bool choose(const struct options *options, struct hs_chosen *ret, enum ex
 		*status_ret = *status_ret == EXIT_USAGE ? EXIT_USAGE : failed;
 		return false;
 	}
-	if (ret->count > 1 && options->output && !hs_output_is_folder(options->output))
+	if (ret->count > 1 && takes_one(options->command))
+		*status_ret = refuse_several(options, ret);
+	else if (ret->count > 1 && options->output && !hs_output_is_folder(options->output))
 		*status_ret = wrong_usage(options,
 					  "several processes need a file each: -o DIR/ makes their names of program, "
 					  "PID and time");

@@ -85,12 +85,17 @@ void help_print_usage(FILE *file, enum command command)
 		return;
 	}
 	indent = fprintf(file, "usage: heapsnap %s", description->name);
-	column = put_word(file, description->operands, strlen(description->operands), (size_t)indent + 1,
-			  (size_t)indent);
+	column = (size_t)indent + 1;
+	if (command_takes_command(description)) // whose options come before it
+		fputc(' ', file);
+	else
+		column = put_word(file, description->operands, strlen(description->operands), column, (size_t)indent);
 	for (size_t i = 0; i < option_count; i++)
 		if (option_is_for(&option_table[i], command) && option_table[i].id != OPTION_HELP &&
 		    !option_is_operand(&option_table[i], description))
 			column = put_usage_option(file, &option_table[i], column, (size_t)indent + 1);
+	if (command_takes_command(description))
+		put_word(file, description->operands, strlen(description->operands), column, (size_t)indent + 1);
 }
 
 static void print_command(FILE *file, const struct command_description *description)

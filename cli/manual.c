@@ -141,14 +141,16 @@ static void put_operands(FILE *page, const char *operands)
 		fputs(".Op Ar OPTION ...\n.Fl Fl\n", page);
 		operands += 3;
 	}
-	while (*operands && *operands != '[') {
+	while (*operands && *operands != '[' && *operands != '-') {
 		const int length = (int)strcspn(operands, " .|"), dots = (int)strspn(operands + length, ".");
 
 		fprintf(page, ".Ar %.*s%s\n", length, operands, dots ? " ..." : operands[length] == '|' ? " |" : "");
 		operands += length + dots;
 		operands += *operands == ' ' || *operands == '|';
 	}
-	if (*operands)
+	if (strstr(operands, "--for"))
+		fputs(*operands == '[' ? ".Op Fl Fl for Ar TIME\n" : ".Fl Fl for Ar TIME\n", page);
+	if (strstr(operands, "[-o"))
 		fputs(".Op Fl o Ar FILE\n", page);
 }
 

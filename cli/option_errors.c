@@ -50,7 +50,7 @@ static size_t known_options(enum command command, const char *known[OPTIONS_MAX]
 	size_t count = 0;
 
 	for (size_t i = 0; i < option_count && count < OPTIONS_MAX; i++)
-		if (command == COMMAND_NONE || option_is_for(&option_table[i], command))
+		if (command == COMMAND_NONE ? option_is_first(i) : option_is_for(&option_table[i], command))
 			known[count++] = option_table[i].name;
 	return count;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/option_table.h"
 
+#include <string.h>
+
 const struct command_description command_table[] = {
 	{ COMMAND_CHECK, "check", "PID...", "show what an attach would meet: whether it would work, and why not",
 	  "show what an attach would meet",
@@ -79,11 +81,18 @@ const struct option_description option_table[] = {
 	  "also track a function of this name; may be repeated. KIND is a known function with the same arguments, like "
 	  "malloc, or a layout, like 'alloc(_,size)' and 'free(_,block)'; add the word nothrow if the function never throws and "
 	  "is no cancellation point; if that is wrong, the process ends. See heapsnap-attach(1)" },
-	{ OPTION_OUTPUT, "output", "FILE", FOR(DUMP) | FOR_RECORDS | FOR(DIFF), "where the profile goes",
+	{ OPTION_OUTPUT, "output", "FILE", FOR(DUMP), "where the profile goes",
 	  "the profile, or the difference, for pprof; - for standard output. NAME.html is a page that a browser shows, NAME.json "
-	  "all stacks as JSON, NAME.collapsed what flamegraph.pl reads; see --format. Of dump DIR/ makes a name of program, PID "
-	  "and time; of run the profiles of --every and --on have a number before the ending" },
-	{ OPTION_FORMAT, "format", "FORMAT", FOR(DUMP) | FOR_RECORDS | FOR(DIFF), "format of the profile",
+	  "all stacks as JSON, NAME.collapsed what flamegraph.pl reads; see --format. DIR/ makes a name of program, PID and time" },
+	{ OPTION_OUTPUT, "output", "FILE", FOR(PROFILE) | FOR(WHY), "where the profile goes",
+	  "the profile, for pprof; - for standard output. NAME.html is a page that a browser shows, NAME.json all stacks as "
+	  "JSON, NAME.collapsed what flamegraph.pl reads; see --format. Of why it is what was live at the end" },
+	{ OPTION_OUTPUT, "output", "FILE", FOR(RUN), "where the profiles of --every and --on go",
+	  "where the profiles of --every and --on go, each with a number before the ending; that of the end: --at-exit" },
+	{ OPTION_OUTPUT, "output", "FILE", FOR(REPORT) | FOR(DIFF), "where to write it, in another format",
+	  "write the profile, or the difference, too: NAME.html is a page that a browser shows, NAME.json all stacks as JSON, "
+	  "NAME.collapsed what flamegraph.pl reads, all else for pprof; - for standard output; see --format" },
+	{ OPTION_FORMAT, "format", "FORMAT", FOR(DUMP) | FOR_RECORDS | FOR(REPORT) | FOR(DIFF), "format of the profile",
 	  "format of what is written, whatever its name ends in: pprof, html, json; but for diff also collapsed, speedscope" },
 	{ OPTION_AT_EXIT, "at-exit", "FILE", FOR(RUN), "where the profile of the end goes",
 	  "the profile of what is live when the command ends; also by a signal" },
@@ -93,8 +102,10 @@ const struct option_description option_table[] = {
 	  "write a profile when heapsnap, not the command, gets this signal, as SIGUSR2; needs -o" },
 	{ OPTION_ANYWAY, "anyway", NULL, FOR(RUN), "run the command also where it cannot be recorded",
 	  "run the command also where it cannot be recorded; without it, it is not run then" },
-	{ OPTION_FOR, "for", "TIME", FOR(PROFILE) | FOR(WHY), "how long to record",
-	  "how long to record: seconds, or a number with ms, s, m or h (500ms, 90s, 2m); why: default 60s" },
+	{ OPTION_FOR, "for", "TIME", FOR(PROFILE), "how long to record",
+	  "how long to record: seconds, or a number with ms, s, m or h (500ms, 90s, 2m)" },
+	{ OPTION_FOR, "for", "TIME", FOR(WHY), "how long to watch",
+	  "how long to watch: seconds, or a number with ms, s, m or h (500ms, 90s, 2m); default: 60s" },
 	{ OPTION_PAGE, "page", "FILE", FOR(WHY), "a page with the verdict and the growth over time",
 	  "a page that a browser shows, NAME.html, with the verdict and the growth over time" },
 	{ OPTION_LIMIT, "limit", "N", FOR_VIEWS | FOR(WHY), "rows to show",
@@ -161,4 +172,22 @@ const struct option_description *option_describe(int id)
 		if ((int)option_table[i].id == id)
 			return &option_table[i];
 	return NULL;
+}
+
+int option_is_operand(const struct option_description *option, const struct command_description *command)
+{
+	const char *operands = command->operands;
+
+	return (option->id == OPTION_OUTPUT && strstr(operands, "-o FILE")) ||
+	       (option->id == OPTION_FOR && strstr(operands, "--for"));
+}
+
+int option_is_first(size_t index) { return index == 0 || option_table[index - 1].id != option_table[index].id; }
+
+int option_any_is_for(int id, enum command command)
+{
+	for (size_t i = 0; i < option_count; i++)
+		if ((int)option_table[i].id == id && option_is_for(&option_table[i], command))
+			return 1;
+	return 0;
 }

@@ -82,7 +82,9 @@ enum option_id {
 #define FOR_VIEWS   (FOR(DUMP) | FOR(RUN) | FOR(PROFILE) | FOR(REPORT) | FOR(DIFF))
 #define FOR_RECORDS (FOR(RUN) | FOR(PROFILE) | FOR(WHY))
 // Commands on processes that are there: by their numbers, or by what they are.
-#define FOR_PROCESSES (FOR(CHECK) | FOR(ATTACH) | FOR(SET) | FOR(DUMP) | FOR(DETACH) | FOR(STATUS))
+#define FOR_PROCESSES                                                                                                  \
+	(FOR(CHECK) | FOR(ATTACH) | FOR(SET) | FOR(DUMP) | FOR(DETACH) | FOR(STATUS) | FOR(PROFILE) | FOR(WHY) |       \
+	 FOR(REPORT))
 // Whose standard output is its own.
 #define FOR_RESULTS (FOR_ALL & ~FOR(NONE) & ~FOR(RUN))
 
@@ -129,10 +131,12 @@ static inline int option_is_for(const struct option_description *option, enum co
 	return (option->commands >> command) & 1;
 }
 
-// Whether the usage has it among the operands: dump's [-o FILE].
-static inline int option_is_operand(const struct option_description *option, const struct command_description *command)
-{
-	return option->id == OPTION_OUTPUT && command->operands[0] == 'P';
-}
+// Whether the usage has it among the operands: dump's [-o FILE], why's [--for TIME].
+int option_is_operand(const struct option_description *option, const struct command_description *command);
+
+// An option may stand in the table several times in a row, in other words for other commands. Whether this is the first
+// time; and whether any of them is for the command.
+int option_is_first(size_t index);
+int option_any_is_for(int id, enum command command);
 
 #endif

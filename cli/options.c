@@ -275,10 +275,10 @@ static void name_commands(const struct option_description *option, char *text, s
 	size_t left = 0, length = 0;
 
 	for (size_t i = 0; i < command_count; i++)
-		left += (size_t)option_is_for(option, command_table[i].command);
+		left += (size_t)option_any_is_for(option->id, command_table[i].command);
 	text[0] = 0;
 	for (size_t i = 0; i < command_count && length < size; i++) {
-		if (!option_is_for(option, command_table[i].command))
+		if (!option_any_is_for(option->id, command_table[i].command))
 			continue;
 		length += (size_t)snprintf(text + length, size - length, "%s%s", command_table[i].name,
 					   left > 2    ? ", "
@@ -295,7 +295,7 @@ static bool check_given(const struct options *options, uint64_t given)
 	for (size_t i = 0; i < option_count; i++) {
 		const struct option_description *option = &option_table[i];
 
-		if (!(given >> i & 1) || option_is_for(option, options->command))
+		if (!(given >> i & 1) || option_any_is_for(option->id, options->command))
 			continue;
 		name_commands(option, names, sizeof(names));
 		if (option_has_letter(option))
@@ -330,6 +330,13 @@ static bool check_settings(const struct options *options)
 	if (options->command == COMMAND_RUN && ((options->output && strcmp(options->output, "-") == 0) ||
 						(options->at_exit && strcmp(options->at_exit, "-") == 0)))
 		return options_refuse(options, "%s", "standard output is the command's: profiles of run go to files");
+	if (options->command == COMMAND_REPORT && options->path_count && hs_process_filter_is_given(&options->filter))
+		return options_refuse(options, "file %s and --name, --cgroup, --container, --user exclude each other",
+				      options->paths[0]);
+	if (options->output && options->format == PROFILE_BY_NAME && profile_format_is_unknown(options->output))
+		return options_refuse(options,
+				      "a file like %s is nothing that heapsnap writes; --format says what it shall be",
+				      options->output);
 	if (options->output && !*options->output)
 		return options_refuse(options, "%s", "the output file's name is empty");
 	if (options->command != COMMAND_DUMP && options->output && options->output[strlen(options->output) - 1] == '/')
@@ -358,7 +365,9 @@ static bool take_paths(struct options *options, int count, char **operands)
 
 static bool check_operands(struct options *options, uint64_t given, int count, char **operands)
 {
-	const bool is_of_process = options->command == COMMAND_REPORT && count == 1 && is_number(operands[0]);
+	const bool is_of_process =
+		options->command == COMMAND_REPORT &&
+		(count == 1 ? is_number(operands[0]) : count == 0 && hs_process_filter_is_given(&options->filter));
 	bool is_good;
 
 	if (options->help || options->version)

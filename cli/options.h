@@ -19,8 +19,7 @@ enum exit_status { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2 };
 
 struct options {
 	enum command command;
-	const char *pid_text;                           // the first PID; NULL = none given; report: not of a file
-	const char *const *pids;                        // all of them
+	const char *const *pids;                        // as they were typed; report: not of a file
 	size_t pid_count;                               //
 	struct hs_process_filter filter;                // --name, --cgroup, --container, --user
 	bool all;                                       // attach, set, detach: --all

@@ -56,6 +56,5 @@ bool process_words_take(struct options *options, int count, char **operands)
 		return options_refuse(options, "%s", "the PID is missing, or --name, --cgroup, --container or --user");
 	options->pids = (const char *const *)operands;
 	options->pid_count = (size_t)count;
-	options->pid_text = count > 0 ? operands[0] : NULL;
 	return true;
 }

@@ -6,8 +6,8 @@
 #include "cli/console.h"
 #include "cli/detach.h"
 #include "cli/dump.h"
+#include "cli/each_process.h"
 #include "cli/view_text.h"
-#include "lib/find_process.h"
 
 static void put_more(struct json *json, const void *data)
 {
@@ -36,8 +36,10 @@ static enum exit_status show(const struct options *options, pid_t pid, const str
 	return result->detach.is_verified ? EXIT_DONE : EXIT_REFUSED;
 }
 
-static enum exit_status profile_process(const struct options *options, const struct view_options *view)
+// `context`: how the profile is to be shown, struct view_options.
+static enum exit_status profile_process(const struct options *options, const struct process *process, void *context)
 {
+	const struct view_options *view = context;
 	const struct hs_profile_options profile = {
 		.attach = { .depth = options->depth,
 			    .max_memory = options->max_memory,
@@ -51,17 +53,13 @@ static enum exit_status profile_process(const struct options *options, const str
 		.time_ns = options->time_ns,
 		.detach_wait_ms = DETACH_WAIT_MS,
 	};
-	HS_CLEANUP_PROCESS struct process process = PROCESS_CLOSED;
 	struct hs_profile_result result;
 	enum exit_status status;
-	struct hs_error *error = hs_find_process(options->pid_text, &process);
+	struct hs_error *error = hs_profile(process, &profile, &result);
 
 	if (error)
-		return console_fail(options, error);
-	error = hs_profile(&process, &profile, &result);
-	if (error)
-		return fail_and_look(options, &process, error);
-	status = show(options, process.pid, &result);
+		return fail_and_look(options, process, error);
+	status = show(options, process->pid, &result);
 	hs_profile_result_deinit(&result);
 	return status;
 }
@@ -76,7 +74,7 @@ enum exit_status command_profile(const struct options *options)
 		error = view_setting_init(options, &setting);
 	if (error)
 		return console_fail(options, error);
-	status = profile_process(options, &setting.options);
+	status = each_process(options, profile_process, &setting.options);
 	view_setting_deinit(&setting);
 	return status;
 }

@@ -5,9 +5,12 @@
 #include "cli/headline.h"
 #include "cli/view_json.h"
 #include "cli/view_text.h"
+#include "lib/dump.h"
 #include "lib/read_profile.h"
 
-static struct hs_error *print_json(const struct options *options, const struct profile_view *view)
+#include <string.h>
+
+static struct hs_error *print_json(const struct options *options, const struct profile_view *view, uint64_t bytes)
 {
 	const struct heap_profile *profile = view->named.profile;
 	struct hs_error *error;
@@ -16,6 +19,8 @@ static struct hs_error *print_json(const struct options *options, const struct p
 	json_begin(&json, stdout);
 	json_string(&json, "command", "report");
 	json_string(&json, "file", options->paths[0]);
+	json_string(&json, "output", options->output ? options->output : "");
+	json_number(&json, "bytes", bytes);
 	json_number(&json, "pid", (uint64_t)profile->pid);
 	json_bool(&json, "estimate", profile->is_estimate);
 	json_bool(&json, "difference", profile->is_difference);
@@ -31,27 +36,36 @@ static struct hs_error *print_json(const struct options *options, const struct p
 	return error;
 }
 
-static struct hs_error *print_text(const struct options *options, const struct profile_view *view)
+static struct hs_error *print_text(const struct options *options, const struct profile_view *view, uint64_t bytes)
 {
+	char file[NUMBER_SIZE];
 	struct hs_error *error;
 
 	headline_print(options, view->named.profile);
 	shown_print(options, view);
 	error = view_rows_print(options, view);
-	if (!error)
-		truth_print(options, view->named.profile);
-	return error;
+	if (error)
+		return error;
+	truth_print(options, view->named.profile);
+	if (options->output && strcmp(options->output, "-") != 0)
+		console_print(options, "%s: %s\n", options->output, number_bytes(bytes, file));
+	return NULL;
 }
 
 static struct hs_error *show(const struct options *options, const struct heap_profile *profile,
 			     const struct view_options *view_options)
 {
+	const struct hs_dump_options dump = { .output = options->output, .format = options->format };
 	struct profile_view view;
+	uint64_t bytes = 0;
 	struct hs_error *error = profile_view_make_of(profile, view_options, &view);
 
 	if (error)
 		return error;
-	error = options->json ? print_json(options, &view) : print_text(options, &view);
+	if (options->output)
+		error = hs_dump_write(&view.named, &dump, NULL, &bytes);
+	if (!error)
+		error = options->json ? print_json(options, &view, bytes) : print_text(options, &view, bytes);
 	profile_view_deinit(&view);
 	return error;
 }
@@ -77,5 +91,5 @@ static enum exit_status report_file(const struct options *options)
 enum exit_status command_report(const struct options *options)
 {
 	// Of a process, as of a dump that writes no file.
-	return options->pid_text ? command_dump(options) : report_file(options);
+	return options->path_count ? report_file(options) : command_dump(options);
 }

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/watch.h"
 
-#include "base/cleanup.h"
 #include "cli/aftermath.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/detach.h"
+#include "cli/each_process.h"
 #include "cli/headline.h"
 #include "cli/site_rows.h"
 #include "cli/why_json.h"
-#include "lib/find_process.h"
 #include "lib/own_rules.h"
 
 #include <math.h>
@@ -243,14 +242,15 @@ static enum exit_status show(const struct options *options, pid_t pid, const str
 	return result->detach.is_verified ? EXIT_DONE : EXIT_REFUSED;
 }
 
-static enum exit_status why_process(const struct options *options, const struct frame_rules *rules)
+// `context`: struct frame_rules.
+static enum exit_status why_process(const struct options *options, const struct process *process, void *context)
 {
 	const struct hs_watch_options watch = {
 		.attach = { .depth = options->depth,
 			    .max_memory = options->max_memory,
 			    .sampling = options->sampling,
 			    .allocators = { options->allocators, options->allocator_count } },
-		.rules = rules,
+		.rules = context,
 		.time_ns = options->time_ns ? options->time_ns : FOR_DEFAULT,
 		.detach_wait_ms = DETACH_WAIT_MS,
 		.output = options->output,
@@ -258,17 +258,13 @@ static enum exit_status why_process(const struct options *options, const struct 
 		.format = options->format,
 		.errors = options->errors,
 	};
-	HS_CLEANUP_PROCESS struct process process = PROCESS_CLOSED;
 	struct hs_watch_result result;
 	enum exit_status status;
-	struct hs_error *error = hs_find_process(options->pid_text, &process);
+	struct hs_error *error = hs_watch(process, &watch, &result);
 
 	if (error)
-		return console_fail(options, error);
-	error = hs_watch(&process, &watch, &result);
-	if (error)
-		return fail_and_look(options, &process, error);
-	status = show(options, process.pid, &result);
+		return fail_and_look(options, process, error);
+	status = show(options, process->pid, &result);
 	hs_watch_result_deinit(&result);
 	return status;
 }
@@ -281,7 +277,7 @@ enum exit_status command_why(const struct options *options)
 
 	if (error)
 		return console_fail(options, error);
-	status = why_process(options, rules);
+	status = each_process(options, why_process, rules);
 	frame_rules_destroy(rules);
 	return status;
 }

@@ -30,16 +30,29 @@ bool profile_format_named(const char *text, enum profile_format *ret)
 	return false;
 }
 
+static bool ends_in(const char *text, const char *end)
+{
+	const size_t size = strlen(text), length = strlen(end);
+
+	return length <= size && strcmp(text + size - length, end) == 0;
+}
+
+bool profile_format_is_unknown(const char *path)
+{
+	static const char *const others[] = { ".svg", ".png", ".jpg", ".pdf", ".dot",  ".csv", ".xml",
+					      ".zip", ".xz",  ".zst", ".bz2", ".perf", ".data" };
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (ends_in(path, others[i]))
+			return true;
+	return false;
+}
+
 enum profile_format profile_format_of(const char *path)
 {
-	const size_t size = strlen(path);
-
-	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
-		const size_t end = strlen(endings[i].name);
-
-		if (end <= size && strcmp(path + size - end, endings[i].name) == 0)
+	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)
+		if (ends_in(path, endings[i].name))
 			return endings[i].format;
-	}
 	return PROFILE_PPROF;
 }
 

@@ -21,6 +21,9 @@ bool profile_format_named(const char *text, enum profile_format *ret);
 // else is pprof.
 enum profile_format profile_format_of(const char *path);
 
+// Whether the name ends as files of pictures, tables and packed files do: nothing that is written here.
+bool profile_format_is_unknown(const char *path);
+
 // What a name made for a file of that format ends in; PROFILE_BY_NAME: ".pb.gz".
 const char *profile_format_ending(enum profile_format format);
 

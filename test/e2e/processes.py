@@ -117,6 +117,30 @@ def by_name():
     some.end()
 
 
+def of_one():
+    """Commands that have one result take a filter that means one process."""
+    some = Named(2)
+    for words in (("why", "--for", "1s"), ("profile", "--for", "1s")):
+        result = heapsnap(*words, "--name", some.name)
+        lines = result.stderr.splitlines()
+        check_equal((result.status, lines[0]), (1, "heapsnap: 2 processes match: give the PID of one"), str(result))
+        check_equal([line.split()[0] for line in lines[1:]], list(map(str, some.pids)), "listed")
+    check_refused(heapsnap("report", "--name", some.name), "is attached: ")
+    check_refused(heapsnap("why", "--name", some.name, "--all"), "only valid with", status=2)
+    heapsnap_ok("attach", some.pids[0])
+    check_equal(heapsnap_ok("report", "--name", some.name)["pid"], some.pids[0], "report")
+    heapsnap_ok("attach", some.pids[1])
+    check_equal(heapsnap("report", "--name", some.name).stderr.splitlines()[0], "heapsnap: 2 processes match: give the PID of one", "two")
+    heapsnap_ok("detach", some.pids[0])
+    heapsnap_ok("detach", some.pids[1])
+    some.targets.pop().end()
+    for words in (("why", "--for", "500ms"), ("profile", "--for", "500ms")):
+        result = heapsnap(*words, "--name", some.name)
+        check_equal((result.status, result.stdout.splitlines()[0]), (0, f"process {some.pids[0]} ({some.name}):"), str(result))
+    check_equal(some.attached(), [False], "attached")
+    some.end()
+
+
 def never_itself():
     """Neither heapsnap, nor its parents, nor kernel threads, nor those that have ended."""
     name = f"hs-unheard-{os.getpid()}"
@@ -351,4 +375,4 @@ def called_by_sudo():
     say("  owners of files under sudo")
 
 
-run_cases([several_numbers, by_name, never_itself, by_user, by_group, that_end, interrupted, into_a_folder, what_is_replaced, called_by_sudo], "processes")
+run_cases([several_numbers, by_name, of_one, never_itself, by_user, by_group, that_end, interrupted, into_a_folder, what_is_replaced, called_by_sudo], "processes")

@@ -117,6 +117,27 @@ def files():
         check_equal(result.stdout_bytes, file.read(), "the file after a diff that failed")
 
 
+def converted():
+    """A profile in another format, and in its own: what it says stays."""
+    old, _ = make()
+    folder = os.path.dirname(old)
+    copy, stacks = os.path.join(folder, "copy.pb.gz"), os.path.join(folder, "old.collapsed")
+    text = output("report", old, "-o", copy)
+    check_equal(text.splitlines()[-1].split(":")[0], copy, "the file is not told of")
+    check_equal(output("report", copy), output("report", old), "the copy")
+    result = heapsnap("report", old, "-o", stacks, "--json")
+    check_equal((result.status, result.json["output"], result.json["bytes"]), (0, stacks, os.path.getsize(stacks)), str(result))
+    with open(stacks, encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    check(lines and all(re.search(r" \d+$", line) for line in lines) and any(PUSH[0] in line for line in lines), f"collapsed stacks: {lines}")
+    result = heapsnap("report", old, "-o", "-", "--format", "collapsed")
+    check_equal((result.status, result.stdout.splitlines()), (0, lines), "on standard output")
+    check("Profile of" in result.stderr, str(result))
+    check_refused(heapsnap("report", old, "-o", os.path.join(folder, "x.svg")), "nothing that heapsnap writes; --format", status=2)
+    check_refused(heapsnap("report", old, "--name", "x"), "exclude each other", status=2)
+    check_equal(sorted(os.listdir(folder)), ["copy.pb.gz", "new.pb.gz", "old.collapsed", "old.pb.gz"], "files")
+
+
 def flat_values(index, *words):
     """(function, flat value) as pprof -top prints them."""
     text = profiles.pprof(words[-1], "-top", f"-sample_index={index}", "-nodefraction=0", "-nodecount=1000", "-unit=B", *words[:-1])
@@ -222,4 +243,4 @@ def processes():
     target.end()
 
 
-run_cases([rows, changes, estimates, terminals, files, objects, refusals, streams, processes], "report")
+run_cases([rows, changes, estimates, terminals, files, converted, objects, refusals, streams, processes], "report")

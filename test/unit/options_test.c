@@ -15,22 +15,22 @@ static void test_commands(void)
 	struct options options = good("attach 12");
 
 	CHECK_EQUAL(options.command, COMMAND_ATTACH);
-	CHECK_STRING(options.pid_text, "12");
+	CHECK_STRING(options.pids[0], "12");
 	CHECK(!options.output && !options.depth && !options.max_memory && !options.json && !options.quiet &&
 	      !options.verbose && !options.help && !options.version);
 	options = good("dump 13 -o out.pb.gz");
 	CHECK_EQUAL(options.command, COMMAND_DUMP);
-	CHECK_STRING(options.pid_text, "13");
+	CHECK_STRING(options.pids[0], "13");
 	CHECK_STRING(options.output, "out.pb.gz");
 	CHECK_EQUAL(good("detach 1").command, COMMAND_DETACH);
 	options = good("status");
 	CHECK_EQUAL(options.command, COMMAND_STATUS);
-	CHECK(!options.pid_text);
-	CHECK_STRING(good("status 14").pid_text, "14");
-	CHECK_STRING(good("attach -- -5").pid_text, "-5"); // the PID itself is looked at later
-	options = good("-v attach 7");                     // a command after options
+	CHECK_EQUAL(options.pid_count, 0);
+	CHECK_STRING(good("status 14").pids[0], "14");
+	CHECK_STRING(good("attach -- -5").pids[0], "-5"); // the PID itself is looked at later
+	options = good("-v attach 7");                    // a command after options
 	CHECK(options.command == COMMAND_ATTACH && options.verbose);
-	CHECK_STRING(options.pid_text, "7");
+	CHECK_STRING(options.pids[0], "7");
 	CHECK(good("--help").help);
 	CHECK_EQUAL(good("--help").command, COMMAND_NONE);
 	options = good("dump --help"); // nothing else is asked for
@@ -46,7 +46,7 @@ static void test_options(void)
 
 	CHECK_EQUAL(options.depth, 1);
 	CHECK_EQUAL(options.max_memory, MIB);
-	CHECK_STRING(options.pid_text, "12");
+	CHECK_STRING(options.pids[0], "12");
 	CHECK_EQUAL(good("attach 1 --depth=256").depth, 256);
 	CHECK_STRING(good("dump --output=x 1").output, "x");
 	CHECK_STRING(good("dump 1 --output x").output, "x");
@@ -313,8 +313,8 @@ static void test_wrong(void)
 	bad("dump 1 -o", "-o needs a value");
 	bad("dump 1 --output", "--output needs a value");
 	bad("attach 1 --depth", "--depth needs a value");
-	bad("attach 1 -o x", "-o is only valid with run, dump, profile, why and diff");
-	bad("status -o x", "-o is only valid with run, dump, profile, why and diff");
+	bad("attach 1 -o x", "-o is only valid with run, dump, profile, why, report and diff");
+	bad("status -o x", "-o is only valid with run, dump, profile, why, report and diff");
 	bad("dump 1 -o x --depth 5", "--depth is only valid with attach, run, set, profile and why");
 	bad("attach 1 --errors", "--errors is only valid with run, dump, profile and why");
 	CHECK(good("dump 1 -o x --errors").errors);
@@ -347,9 +347,9 @@ static void test_processes(void)
 	CHECK_EQUAL(options.pid_count, 3);
 	CHECK_STRING(options.pids[0], "1");
 	CHECK_STRING(options.pids[2], "3");
-	CHECK_STRING(options.pid_text, "1");
+	CHECK_STRING(options.pids[0], "1");
 	options = good("attach --name ^a --user b --cgroup /c --container 0123456789ab --all");
-	CHECK(options.pid_count == 0 && !options.pid_text && options.all);
+	CHECK(options.pid_count == 0 && !options.pids[0] && options.all);
 	CHECK_STRING(options.filter.name, "^a");
 	CHECK_STRING(options.filter.user, "b");
 	CHECK_STRING(options.filter.cgroup, "/c");
@@ -361,7 +361,7 @@ static void test_processes(void)
 	bad("attach 1 --all", "--all needs --name, --cgroup, --container or --user");
 	bad("detach --all", "--all needs");
 	bad("dump --name x --all", "--all is only valid with attach, set and detach\n");
-	bad("report --name x", "--name is only valid with check, attach, set, dump, detach and status\n");
+	bad("report x --name y", "file x and --name, --cgroup, --container, --user exclude each other\n");
 	bad("attach --name a --name b", "--name can be given once");
 	bad("attach --user a --user b", "--user can be given once");
 	bad("attach --name (", "--name expects a regular expression, got '('");

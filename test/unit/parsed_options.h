@@ -50,7 +50,7 @@ static inline struct options good(const char *line)
 	if (!parse(line, &options)) {
 		fprintf(stderr, "refused: %s\n%s", line, complaint);
 		check_failures++;
-		return (struct options){ .pid_text = "", .output = "" };
+		return (struct options){ .output = "" };
 	}
 	CHECK_STRING(complaint, "");
 	return options;

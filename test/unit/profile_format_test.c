@@ -46,6 +46,8 @@ int main(void)
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) // a name that is made says the format
 		CHECK_EQUAL(profile_format_of(profile_format_ending(names[i].format)),
 			    names[i].format == PROFILE_BY_NAME ? PROFILE_PPROF : names[i].format);
+	CHECK(profile_format_is_unknown("x.svg") && profile_format_is_unknown(".zst"));
+	CHECK(!profile_format_is_unknown("svg") && !profile_format_is_unknown("x.svg.pb.gz"));
 	CHECK_STRING(profile_format_ending(PROFILE_BY_NAME), ".pb.gz");
 	CHECK_STRING(profile_format_ending(PROFILE_COLLAPSED), ".collapsed");
 	CHECK_STRING(profile_format_ending(PROFILE_SPEEDSCOPE), ".speedscope.json");
