@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/console.h"
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/printable.h"
+#include "views/line_wrap.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,7 +16,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { WARNINGS_MOST = 100 };
+enum { WARNINGS_MOST = 100, WIDTH_LEAST = 80, WIDTH_MOST = 200 };
 
 static struct {
 	bool quiet, verbose, progress, json;
@@ -26,6 +28,8 @@ static struct {
 	char *warnings[WARNINGS_MOST]; // with --json: for the object; owned
 	size_t warning_count;
 } console;
+
+static const char no_memory[] = "(out of memory for a message)";
 
 static void clear_line(void)
 {
@@ -42,24 +46,50 @@ static void write_line(FILE *file, const char *prefix, const char *text)
 	clear_line();
 	if (file == stderr)
 		fflush(stdout); // so that where both are one file, what comes first stands first
-	fprintf(file, "%s%s\n", prefix, printable ? printable : "(out of memory for a message)");
+	fprintf(file, "%s%s\n", prefix, printable ? printable : no_memory);
 	free(printable);
 }
 
-// `format` ends with the one newline that is meant.
-static HS_PRINTF(3, 0) void write_formatted(FILE *file, const char *prefix, const char *format, va_list arguments)
+// A line in as many as it takes.
+static void write_wrapped(FILE *file, char *text, size_t width)
+{
+	const size_t begin = strspn(text, " "), indent = line_indent(text, width);
+	size_t size = begin < width ? begin + line_fit(text + begin, width - begin) : strlen(text);
+	char spaces[WIDTH_MOST + 1];
+	const char *before = "";
+
+	snprintf(spaces, sizeof(spaces), "%*s", (int)indent, "");
+	for (;;) {
+		const bool is_last = !text[size];
+
+		text[size] = 0;
+		write_line(file, before, text);
+		if (is_last)
+			return;
+		text += size + 1;
+		before = spaces;
+		size = line_fit(text, width - indent);
+	}
+}
+
+// `format` ends with the one newline that is meant, which goes. Owned by the caller; NULL = there is no memory.
+static HS_PRINTF(1, 0) char *format_line(const char *format, va_list arguments)
 {
 	char *text;
 	int length = vasprintf(&text, format, arguments);
 
-	if (length < 0) {
-		write_line(file, prefix, "(out of memory for a message)");
-		return;
-	}
+	if (length < 0)
+		return NULL;
 	if (length > 0 && text[length - 1] == '\n')
 		text[length - 1] = 0;
-	write_line(file, prefix, text);
-	free(text);
+	return text;
+}
+
+static HS_PRINTF(3, 0) void write_formatted(FILE *file, const char *prefix, const char *format, va_list arguments)
+{
+	HS_CLEANUP_FREE char *text = format_line(format, arguments);
+
+	write_line(file, prefix, text ? text : no_memory);
 }
 
 // False: there is no room or no memory for it.
@@ -136,13 +166,26 @@ void console_init(const struct options *options)
 
 void console_print(const struct options *options, const char *format, ...)
 {
+	FILE *file = console.output_is_taken ? stderr : stdout;
+	const unsigned width = console_width(options);
+	HS_CLEANUP_FREE char *text = NULL;
 	va_list arguments;
 
 	if (options->quiet || options->json)
 		return;
 	va_start(arguments, format);
-	write_formatted(console.output_is_taken ? stderr : stdout, "", format, arguments);
+	text = format_line(format, arguments);
 	va_end(arguments);
+	if (text && width)
+		write_wrapped(file, text, width);
+	else
+		write_line(file, "", text ? text : no_memory);
+}
+
+void console_print_row(const struct options *options, const char *row)
+{
+	if (!options->quiet && !options->json)
+		write_line(console.output_is_taken ? stderr : stdout, "", row);
 }
 
 void console_complain(const char *format, ...)
@@ -167,12 +210,11 @@ void console_explain(const struct options *options, const char *format, ...)
 
 unsigned console_width(const struct options *options)
 {
-	enum { LEAST = 80, MOST = 200 };
 	struct winsize size;
 
 	if (options->wide || ioctl(console.output_is_taken ? STDERR_FILENO : STDOUT_FILENO, TIOCGWINSZ, &size) != 0)
 		return 0;
-	return size.ws_col < LEAST ? LEAST : size.ws_col > MOST ? MOST : size.ws_col;
+	return size.ws_col < WIDTH_LEAST ? WIDTH_LEAST : size.ws_col > WIDTH_MOST ? WIDTH_MOST : size.ws_col;
 }
 
 static const char *code_name(enum hs_error_code code)

@@ -17,9 +17,12 @@
 void console_init(const struct options *options);
 
 // A result for people, one line that ends with a newline; nothing with -q, and with --json, where
-// the object is the result. Like all that is shown, it is made printable
-// (base/printable.h) as a whole, so names from the target may stand in it as they are.
+// the object is the result. On a terminal a longer one goes on in the next line, further in. Like all that is shown, it
+// is made printable (base/printable.h) as a whole, so names from the target may stand in it as they are.
 void console_print(const struct options *options, const char *format, ...) HS_PRINTF(2, 3);
+
+// The same of a row that is made to fit, or shall not be broken.
+void console_print_row(const struct options *options, const char *row);
 
 // Whether all results so far could be written; if not, says why.
 bool console_is_written(void);

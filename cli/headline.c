@@ -103,7 +103,9 @@ static void print_estimates(const struct options *options, const struct heap_pro
 		      number_error(total->live_bytes, profile_bytes_error(profile, total->live_bytes_variance), error),
 		      number_grouped(total->live_records, records),
 		      total->live_records == 1 ? "recorded block" : "recorded blocks", now);
-	if (options->command == COMMAND_PROFILE || options->command == COMMAND_WHY)
+	if (options->has_sampling && options->sampling.mode == HS_SAMPLING_EXACT)
+		return; // what was sampled was so before
+	if (options->command == COMMAND_PROFILE || (options->command == COMMAND_WHY && profile->period > 1))
 		console_print(options, "For exact numbers: --exact\n"); // it was detached meanwhile, as a rule
 	else if (profile->memory.is_known && !profile->has_ended && profile->period > 1 && !profile->is_stopped)
 		console_print(options, "For exact numbers from now on: heapsnap set %" PRId32 " --exact\n",

@@ -138,7 +138,7 @@ static struct hs_error *numbers(const struct table *table, const char *const *ce
 struct hs_error *table_row(const struct table *table, const char *const *cells, unsigned indent,
 			   const struct table_text *text)
 {
-	HS_CLEANUP_FREE char *line = NULL, *fitted = NULL;
+	HS_CLEANUP_FREE char *line = NULL, *fitted = NULL, *row = NULL;
 	const unsigned width = console_width(table->options);
 	struct hs_error *error = numbers(table, cells, &line);
 	size_t before;
@@ -148,7 +148,9 @@ struct hs_error *table_row(const struct table *table, const char *const *cells, 
 	before = table_width(line) + GAP + indent;
 	error = table_text_fit(text, width ? (before < width ? width - (unsigned)before : 1) : 0, &fitted);
 	if (!error)
-		console_print(table->options, "%s%*s%s\n", line, (int)(GAP + indent), "", fitted);
+		error = hs_format(&row, "%s%*s%s", line, (int)(GAP + indent), "", fitted);
+	if (!error)
+		console_print_row(table->options, row);
 	return error;
 }
 

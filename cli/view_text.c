@@ -49,7 +49,7 @@ static unsigned hidden_classes(const struct view_words *words)
 {
 	return words->all_frames ? 0
 				 : frame_class_bit(FRAME_ALLOCATOR) | frame_class_bit(FRAME_WRAPPER) |
-					   frame_class_bit(FRAME_CONTAINER);
+					   frame_class_bit(FRAME_CONTAINER) | FRAME_START_BIT;
 }
 
 // pre: a unit of frames

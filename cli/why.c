@@ -18,28 +18,6 @@
 
 enum { UNSURE_ROWS = 3, TEMPORARY_ROWS = 3 };
 
-// A text in lines that fit: `first` stands before it, and `next`, as wide, before each of its other lines.
-static void print_wrapped(const struct options *options, const char *first, const char *next, const char *text)
-{
-	const size_t width = console_width(options), indent = strlen(next);
-	const size_t room = width > indent ? width - indent : SIZE_MAX;
-
-	for (;;) {
-		size_t length = strlen(text);
-
-		if (length > room)
-			for (length = room; length > 0 && text[length] != ' ';)
-				length--;
-		if (length == 0) // a word that is longer than a line
-			length = strcspn(text, " ");
-		console_print(options, "%s%.*s\n", first, (int)length, text);
-		text += length + strspn(text + length, " ");
-		if (!*text)
-			return;
-		first = next;
-	}
-}
-
 static void print_head(const struct options *options, const struct hs_watch_result *result)
 {
 	static const char *const ends[] = { [HS_WATCH_COMPLETE] = "",
@@ -62,9 +40,9 @@ static void print_head(const struct options *options, const struct hs_watch_resu
 static void print_verdict(const struct options *options, const struct verdict *verdict)
 {
 	for (size_t i = 0; i < verdict->count; i++) {
-		print_wrapped(options, "", "", verdict->findings[i].text);
+		console_print(options, "%s\n", verdict->findings[i].text);
 		for (size_t k = 0; k < verdict->findings[i].reason_count; k++)
-			print_wrapped(options, "  - ", "    ", verdict->findings[i].reasons[k]);
+			console_print(options, "  - %s\n", verdict->findings[i].reasons[k]);
 	}
 }
 
@@ -101,7 +79,7 @@ static struct hs_error *print_growing(const struct options *options, const struc
 		 number_bytes((uint64_t)number_whole(site->live.last), live),
 		 number_short((uint64_t)number_whole(site->blocks_last), blocks), site->blocks_last == 1 ? "" : "s",
 		 floor(100 * site->survived_share), site->in_steps ? ", in steps" : "");
-	print_wrapped(options, "        ", "        ", state);
+	console_print(options, "        %s\n", state);
 	return site_path_print(options, named, site->site);
 }
 
@@ -191,7 +169,7 @@ static void print_process(const struct options *options, const struct growth *gr
 				 ? " The rest: what malloc adds to each block or keeps, memory that the program maps "
 				   "itself, older blocks that are written to only now."
 				 : "");
-	print_wrapped(options, "", "", text);
+	console_print(options, "%s\n", text);
 }
 
 static void print_written(const struct options *options, const char *path, uint64_t bytes)

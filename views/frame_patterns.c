@@ -382,7 +382,7 @@ const struct frame_pattern frame_patterns[] = {
 	       "allocate_dtv*,allocate_stack,__pthread_create_*,do_dlopen,init_cacheinfo,__new_exitfn,__cxa_atexit,"
 	       "__internal_atexit,atexit,exit,__run_exit_handlers,__exit_funcs*,re_compile_*,re_search*,regexec*,"
 	       "parse_expression*,__scandir*,__alloc_dir,__opendirat,__GI_*}"),
-	ALWAYS(RUNTIME, NULL,
+	ALWAYS(RUNTIME, FRAME_START,
 	       "{_start,__libc_start_main,__libc_start_main_impl,__libc_start_call_main,__libc_start_main_stage2,"
 	       "libc_start_main_stage2,generic_start_main,start_thread,clone,clone3,__clone,__clone3,__GI___clone,"
 	       "thread_start,__libc_csu_init,call_init,_init,_fini,__do_global_ctors_aux,__thread_start,"

@@ -45,6 +45,9 @@ struct frame_judgement {
 
 enum frame_rule_kind { FRAME_RULE_LIBRARY, FRAME_RULE_OWN };
 
+// `via` of what calls main, or a thread's function.
+#define FRAME_START "start of a program or thread"
+
 // "own", "library", "allocator", ...
 const char *frame_class_name(enum frame_class class);
 

@@ -5,13 +5,25 @@
 #include "views/key_table.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-static struct hs_error *add_place(struct key_table *keys, const struct code_place *place, enum place_unit unit)
+// pre: the place is of the profile's functions or has none
+static int64_t function_line(const struct named_profile *named, const struct code_place *place)
+{
+	return place->function < named->profile->function_count ? named->profile->functions[place->function].start_line
+								: 0;
+}
+
+static struct hs_error *add_place(struct key_table *keys, const struct named_profile *named,
+				  const struct code_place *place, enum place_unit unit)
 {
 	struct hs_error *error = NULL;
 
 	if (unit == UNIT_FUNCTION || unit == UNIT_LINE)
 		error = key_add_text(keys, place->full_name);
+	// All lambdas of a file may have no other name.
+	if (!error && unit == UNIT_FUNCTION && strcmp(place->full_name, "operator()") == 0)
+		error = key_add_number(keys, (uint64_t)function_line(named, place));
 	if (!error && unit != UNIT_MODULE)
 		error = key_add_text(keys, place->file);
 	if (!error)
@@ -37,7 +49,7 @@ struct hs_error *place_groups_make(const struct named_profile *named, enum place
 	for (size_t i = 0; i < named->place_count && !error; i++) {
 		bool is_new = false;
 
-		error = add_place(&keys, &named->places[i], unit);
+		error = add_place(&keys, named, &named->places[i], unit);
 		if (!error)
 			error = key_number(&keys, &ret->of_place[i], &is_new);
 		if (!error && is_new)
@@ -58,13 +70,6 @@ void place_groups_deinit(struct place_groups *groups)
 	free(groups->of_place);
 	free(groups->example);
 	*groups = (struct place_groups){ 0 };
-}
-
-// pre: the place is of the profile's functions or has none
-static int64_t function_line(const struct named_profile *named, const struct code_place *place)
-{
-	return place->function < named->profile->function_count ? named->profile->functions[place->function].start_line
-								: 0;
 }
 
 struct group_text group_text(const struct place_groups *groups, uint32_t group)
@@ -121,6 +126,14 @@ static struct hs_error *fill(const struct named_profile *named, const struct pro
 	return error;
 }
 
+static bool is_hidden(const struct code_place *place, unsigned hidden)
+{
+	const char *via = place->judgement.via;
+
+	return hidden & frame_class_bit(place->judgement.class) ||
+	       (hidden & FRAME_START_BIT && via && strcmp(via, FRAME_START) == 0);
+}
+
 // A file or module that calls itself says nothing, as a recursion does.
 static bool is_whole(enum place_unit unit) { return unit == UNIT_FILE || unit == UNIT_MODULE; }
 
@@ -140,7 +153,7 @@ struct hs_error *stack_groups(const struct place_groups *groups, const struct pr
 	for (size_t i = 0; i < buffer->count; i++) {
 		const uint32_t place = buffer->items[i];
 
-		if (hidden & frame_class_bit(place_of(named, place)->judgement.class))
+		if (is_hidden(place_of(named, place), hidden))
 			continue;
 		if (!is_whole(groups->unit) || kept == 0 || buffer->items[kept - 1] != groups->of_place[place])
 			buffer->items[kept++] = groups->of_place[place];

@@ -41,8 +41,9 @@ struct group_text {
 };
 struct group_text group_text(const struct place_groups *groups, uint32_t group);
 
-// A bit for each class of frames.
+// A bit for each class of frames; one for those that begin a program or thread, whatever their class.
 static inline unsigned frame_class_bit(enum frame_class class) { return 1U << class; }
+#define FRAME_START_BIT (1U << FRAME_CLASS_COUNT)
 
 // Zeroed = empty.
 struct stack_buffer {
@@ -51,7 +52,7 @@ struct stack_buffer {
 };
 void stack_buffer_deinit(struct stack_buffer *buffer);
 
-// The groups of a sample's stack, innermost first; at least one. Places of a class in `hidden` (frame_class_bit) are
+// The groups of a sample's stack, innermost first; at least one. Places of a class in `hidden` (bits) are
 // left out as long as others are left: of a stack of such places alone the innermost one stays. Files and modules that
 // follow themselves are one. HS_ERROR_NO_MEMORY.
 struct hs_error *stack_groups(const struct place_groups *groups, const struct profile_sample *sample, unsigned hidden,

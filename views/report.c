@@ -181,6 +181,8 @@ static int by_size(const void *left, const void *right)
 	const struct report_row *a = left, *b = right;
 	int order = (a->size < b->size) - (a->size > b->size);
 
+	if (!order && a->has_cumulative) // of a chain of calls that allocate in one place, that one comes first
+		order = (a->values.live_bytes < b->values.live_bytes) - (a->values.live_bytes > b->values.live_bytes);
 	return order ? order : by_name(left, right);
 }
 

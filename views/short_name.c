@@ -396,6 +396,15 @@ static bool is_call_of_lambda(const struct qualified_name *name, size_t i)
 		name_is(name->parts[i].word, "__invoke"));
 }
 
+// Namespaces that nobody writes.
+static bool is_left_out(const struct qualified_name *name, size_t i)
+{
+	if (i + 1 == name->count)
+		return false;
+	return name_is(name->parts[i].word, "(anonymous namespace)") ||
+	       (i && name_is_inline_namespace(name->parts[i].word));
+}
+
 static void write_part(struct writer *writer, const struct qualified_name *name, size_t i)
 {
 	const struct name_part *part = &name->parts[i], *before = i ? part - 1 : NULL;
@@ -425,12 +434,13 @@ struct hs_error *short_name(const char *name, char **ret)
 	writer.text = malloc(writer.room + 1);
 	if (!writer.text)
 		return &hs_error_no_memory;
+	if (strcmp(name, "operator()") == 0) // what debug information calls a lambda that has no symbol
+		name = "{lambda}";
 	writer.is_failed = !name_parse(name_of(name, size), &parsed);
 	for (size_t i = 0; !writer.is_failed && i < parsed.count; i++) {
-		if (is_call_of_lambda(&parsed, i) ||
-		    (i && i + 1 < parsed.count && name_is_inline_namespace(parsed.parts[i].word)))
+		if (is_call_of_lambda(&parsed, i) || is_left_out(&parsed, i))
 			continue;
-		if (i)
+		if (writer.size)
 			put_string(&writer, "::");
 		write_part(&writer, &parsed, i);
 	}
