@@ -9,6 +9,7 @@
 #include "cli/dump.h"
 #include "cli/each_process.h"
 #include "cli/headline.h"
+#include "cli/memory_text.h"
 #include "cli/view_json.h"
 #include "cli/view_text.h"
 #include "lib/dump_path.h"
@@ -58,17 +59,6 @@ static struct hs_error *print_summary(const struct options *options, const struc
 	return NULL;
 }
 
-static void put_memory(struct json *json, const struct profile_memory *memory)
-{
-	if (!memory->is_known)
-		return;
-	json_open(json, "memory", '{');
-	json_number(json, "rss", memory->rss);
-	json_number(json, "anonymous", memory->anonymous);
-	json_number(json, "swapped", memory->swapped);
-	json_close(json, '}');
-}
-
 static void put_ledger(struct json *json, const struct heap_profile *profile)
 {
 	json_open(json, "ledger", '[');
@@ -95,7 +85,7 @@ static struct hs_error *print_json(const struct options *options, const struct h
 	json_string(&json, "command", command_describe(options->command)->name);
 	json_number(&json, "pid", (uint64_t)profile->pid);
 	json_string(&json, "output", options->output ? options->output : "");
-	put_memory(&json, &profile->memory);
+	memory_put_json(&json, &profile->memory);
 	json_number(&json, "bytes", result->file_bytes);
 	json_bool(&json, "stopped", profile->stopped_because);
 	json_string(&json, "stopped_because", profile->stopped_because ? profile->stopped_because : "");

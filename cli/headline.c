@@ -3,20 +3,13 @@
 
 #include "base/cleanup.h"
 #include "cli/console.h"
+#include "cli/memory_text.h"
 #include "views/completeness.h"
+#include "views/other_heaps.h"
 
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
-
-static void print_process(const struct options *options, const struct profile_memory *memory)
-{
-	char rss[NUMBER_SIZE], anonymous[NUMBER_SIZE], swapped[NUMBER_SIZE];
-
-	console_print(options, "Process RSS %s (anonymous %s%s%s)\n", number_bytes(memory->rss, rss),
-		      number_bytes(memory->anonymous, anonymous), memory->swapped ? "; swapped out " : "",
-		      memory->swapped ? number_bytes(memory->swapped, swapped) : "");
-}
 
 // Of a file.
 static void print_origin(const struct options *options, const struct heap_profile *profile)
@@ -58,6 +51,7 @@ static void print_recorded(const struct options *options, const struct heap_prof
 
 static void print_unrecorded(const struct options *options, const struct heap_profile *profile)
 {
+	const char *other_heap = other_heap_text(profile);
 	const uint64_t anonymous = profile->memory.anonymous + profile->memory.swapped,
 		       live = (uint64_t)profile->total.live_bytes;
 	char rest[NUMBER_SIZE];
@@ -70,12 +64,14 @@ static void print_unrecorded(const struct options *options, const struct heap_pr
 		console_print(options,
 			      "  not recorded  %10s  older than the attach, freed but kept by malloc, or mapped\n",
 			      number_bytes(anonymous - live, rest));
+	if (other_heap && live < anonymous / 2)
+		console_print(options, "  %s\n", other_heap);
 }
 
 void headline_print(const struct options *options, const struct heap_profile *profile)
 {
 	if (profile->memory.is_known)
-		print_process(options, &profile->memory);
+		memory_print(options, "Process", &profile->memory);
 	else
 		print_origin(options, profile);
 	print_recorded(options, profile);

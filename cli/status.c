@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/each_process.h"
+#include "cli/memory_text.h"
 #include "cli/sampling_text.h"
 #include "cli/unseen_text.h"
 #include "inject/abi/limits.h"
@@ -117,6 +118,8 @@ static void print_process(const struct options *options, const struct hs_status 
 			      console_count(process->hooks, "hook", hooks), number_bytes(process->used_bytes, used),
 			      number_bytes(process->max_bytes, limit));
 	}
+	if (process->memory.is_known)
+		memory_print(options, "  process", &process->memory);
 	if (process->state == HS_STATE_ATTACHED)
 		print_settings(options, process);
 	if (process->state == HS_STATE_LEFTOVERS || process->state == HS_STATE_ATTACH_UNFINISHED ||
@@ -199,6 +202,7 @@ static bool print_json(const struct hs_status *list, size_t count, const struct 
 			json_string(&json, "reason", list[i].reason);
 		if (list[i].attached_wall_ns)
 			json_string(&json, "since", date(list[i].attached_wall_ns, since, sizeof(since)));
+		memory_put_json(&json, &list[i].memory);
 		put_region(&json, &list[i]);
 		if (list[i].state == HS_STATE_ATTACHED)
 			put_settings(&json, &list[i]);

@@ -10,6 +10,7 @@
 #include "cli/site_rows.h"
 #include "cli/why_json.h"
 #include "lib/own_rules.h"
+#include "views/other_heaps.h"
 
 #include <math.h>
 #include <string.h>
@@ -182,6 +183,7 @@ static void print_written(const struct options *options, const char *path, uint6
 
 static struct hs_error *print_result(const struct options *options, const struct hs_watch_result *result)
 {
+	const char *other_heap;
 	struct hs_error *error;
 
 	print_head(options, result);
@@ -192,6 +194,9 @@ static struct hs_error *print_result(const struct options *options, const struct
 	if (error)
 		return error;
 	print_process(options, &result->growth);
+	other_heap = other_heap_text(&result->profile);
+	if (other_heap)
+		console_print(options, "%s\n", other_heap);
 	truth_print(options, &result->profile);
 	print_written(options, options->output, result->output_bytes);
 	print_written(options, options->page, result->page_bytes);

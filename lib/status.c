@@ -2,8 +2,10 @@
 #include "lib/status.h"
 
 #include "attach/session/attached_list.h"
+#include "base/cleanup.h"
 #include "inject/abi/region.h"
 #include "lib/sampling_convert.h"
+#include "snapshot/process_memory.h"
 #include "snapshot/profile/unseen_share.h"
 
 #include <stdio.h>
@@ -74,8 +76,10 @@ struct hs_error *hs_status_read(const struct process *process, struct hs_status 
 
 	if (may_still_come_ret)
 		*may_still_come_ret = error && attached.late.tid;
-	if (!error)
+	if (!error) {
 		describe(&attached, ret);
+		ret->memory = process_memory_read(process);
+	}
 	return error;
 }
 
@@ -85,6 +89,17 @@ struct hs_error *hs_status_read_later(const struct process *process, struct hs_s
 
 	usleep(WAIT_US);
 	return hs_status_read(process, ret, NULL);
+}
+
+static void describe_listed(const struct attached_process *attached, struct hs_status *ret)
+{
+	HS_CLEANUP_PROCESS struct process process = PROCESS_CLOSED;
+	struct hs_error *error = process_glance(attached->pid, &process);
+
+	describe(attached, ret);
+	if (!error)
+		ret->memory = process_memory_read(&process);
+	hs_error_destroy(error);
 }
 
 struct hs_error *hs_status_list(struct hs_status **list_ret, size_t *count_ret, size_t *hidden_ret, bool *unlisted_ret)
@@ -97,7 +112,7 @@ struct hs_error *hs_status_list(struct hs_status **list_ret, size_t *count_ret, 
 	*unlisted_ret = processes_are_unlisted();
 	*list_ret = calloc(*count_ret + 1, sizeof(**list_ret));
 	for (size_t i = 0; *list_ret && i < *count_ret; i++)
-		describe(&processes[i], &(*list_ret)[i]);
+		describe_listed(&processes[i], &(*list_ret)[i]);
 	free(processes);
 	return *list_ret ? NULL : &hs_error_no_memory;
 }

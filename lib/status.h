@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/process.h"
 #include "lib/sampling.h"
+#include "snapshot/heap_profile.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,7 +26,8 @@ struct hs_status {
 	pid_t pid;
 	char name[32]; // comm
 	enum hs_state state;
-	char reason[240]; // HS_STATE_UNREADABLE
+	char reason[240];             // HS_STATE_UNREADABLE
+	struct profile_memory memory; // of the process; not of hs_status_list where it has ended meanwhile
 	// What follows is 0 where there is no region that can be read.
 	uint64_t attached_wall_ns; // CLOCK_REALTIME
 	uint32_t hooks, hooks_refused;

@@ -71,6 +71,7 @@ def several_numbers():
     check_equal(objects(result)[0]["error"]["code"], "not_found", "the one that is not attached")
     result = heapsnap("status", a, b, a, "--json")  # each once
     check_equal((result.status, [value["processes"][0]["pid"] for value in objects(result)]), (0, [a, b]), str(result))
+    check(all(value["processes"][0]["memory"]["rss"] > 0 for value in objects(result)), f"memory of the processes: {result}")
     check_equal(heapsnap("set", a, b, "--budget", "3%").status, 0, "set of two")
     result = heapsnap("detach", a, b)
     check_equal((result.status, some.attached()), (0, [False] * 3), str(result))

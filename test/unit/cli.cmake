@@ -13,15 +13,15 @@ target_sources(attach_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/each_process.
 hs_unit_test(detach_print_test hs_lib)
 target_sources(detach_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/each_process.c ${PROJECT_SOURCE_DIR}/cli/aftermath.c ${PROJECT_SOURCE_DIR}/cli/console.c)
 hs_unit_test(status_print_test hs_lib)
-target_sources(status_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/each_process.c ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/sampling_text.c
+target_sources(status_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/memory_text.c ${PROJECT_SOURCE_DIR}/cli/each_process.c ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/sampling_text.c
   ${PROJECT_SOURCE_DIR}/cli/unseen_text.c)
 hs_unit_test(dump_print_test hs_lib)
-target_sources(dump_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/each_process.c ${PROJECT_SOURCE_DIR}/cli/aftermath.c ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/headline.c
+target_sources(dump_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/memory_text.c ${PROJECT_SOURCE_DIR}/cli/each_process.c ${PROJECT_SOURCE_DIR}/cli/aftermath.c ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/headline.c
   ${PROJECT_SOURCE_DIR}/cli/option_table.c ${PROJECT_SOURCE_DIR}/cli/site_json.c ${PROJECT_SOURCE_DIR}/cli/site_rows.c ${PROJECT_SOURCE_DIR}/cli/table.c
   ${PROJECT_SOURCE_DIR}/cli/tree_rows.c ${PROJECT_SOURCE_DIR}/cli/value_cells.c ${PROJECT_SOURCE_DIR}/cli/view_json.c
   ${PROJECT_SOURCE_DIR}/cli/view_text.c ${PROJECT_SOURCE_DIR}/cli/view_words.c)
 hs_unit_test(headline_test hs_lib)
-target_sources(headline_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c)
+target_sources(headline_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/memory_text.c ${PROJECT_SOURCE_DIR}/cli/console.c)
 hs_unit_test(site_rows_test hs_lib)
 target_sources(site_rows_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/table.c ${PROJECT_SOURCE_DIR}/cli/value_cells.c)
 hs_unit_test(table_test hs_lib)
