@@ -119,7 +119,7 @@ const struct option_description option_table[] = {
 	{ OPTION_BOTTOM_UP, "bottom-up", NULL, FOR_VIEWS, "a call tree from what allocated up to its callers",
 	  "a call tree the other way round: from what allocated up to its callers" },
 	{ OPTION_ALL_FRAMES, "all-frames", NULL, FOR_VIEWS, "also frames of allocators and containers",
-	  "with --by function and the like, and in trees: also the frames of allocators, their wrappers and containers" },
+	  "with --by function and the like, and in trees: also the frames of allocators, their wrappers, containers and runtimes" },
 	{ OPTION_FOCUS, "focus", "REGEX", FOR_VIEWS, "only stacks with such a frame",
 	  "only stacks with a function, file or module that matches; may be repeated" },
 	{ OPTION_IGNORE, "ignore", "REGEX", FOR_VIEWS, "no stacks with such a frame",

@@ -47,9 +47,10 @@ struct hs_error *view_check(const struct options *options)
 // Frames that only pass on what another one asked for.
 static unsigned hidden_classes(const struct view_words *words)
 {
-	return words->all_frames ? 0
-				 : frame_class_bit(FRAME_ALLOCATOR) | frame_class_bit(FRAME_WRAPPER) |
-					   frame_class_bit(FRAME_CONTAINER) | FRAME_START_BIT;
+	return words->all_frames
+		       ? 0
+		       : frame_class_bit(FRAME_ALLOCATOR) | frame_class_bit(FRAME_WRAPPER) |
+				 frame_class_bit(FRAME_CONTAINER) | frame_class_bit(FRAME_RUNTIME) | FRAME_START_BIT;
 }
 
 // pre: a unit of frames

@@ -134,6 +134,15 @@ static bool is_hidden(const struct code_place *place, unsigned hidden)
 	       (hidden & FRAME_START_BIT && via && strcmp(via, FRAME_START) == 0);
 }
 
+// Of a stack with nobody's own code the runtime is all that there is to see.
+static unsigned hidden_of(const struct named_profile *named, const struct stack_buffer *stack, unsigned hidden)
+{
+	for (size_t i = 0; i < stack->count; i++)
+		if (place_of(named, stack->items[i])->judgement.class == FRAME_OWN)
+			return hidden;
+	return hidden & ~frame_class_bit(FRAME_RUNTIME);
+}
+
 // A file or module that calls itself says nothing, as a recursion does.
 static bool is_whole(enum place_unit unit) { return unit == UNIT_FILE || unit == UNIT_MODULE; }
 
@@ -149,6 +158,7 @@ struct hs_error *stack_groups(const struct place_groups *groups, const struct pr
 		error = fill(named, sample, buffer);
 	if (error)
 		return error;
+	hidden = hidden_of(named, buffer, hidden);
 	innermost = buffer->count ? groups->of_place[buffer->items[0]] : (uint32_t)groups->count - 1;
 	for (size_t i = 0; i < buffer->count; i++) {
 		const uint32_t place = buffer->items[i];

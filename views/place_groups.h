@@ -53,7 +53,8 @@ struct stack_buffer {
 void stack_buffer_deinit(struct stack_buffer *buffer);
 
 // The groups of a sample's stack, innermost first; at least one. Places of a class in `hidden` (bits) are
-// left out as long as others are left: of a stack of such places alone the innermost one stays. Files and modules that
+// left out as long as others are left: of a stack of such places alone the innermost one stays. Runtimes are left out
+// only beside own code. Files and modules that
 // follow themselves are one. HS_ERROR_NO_MEMORY.
 struct hs_error *stack_groups(const struct place_groups *groups, const struct profile_sample *sample, unsigned hidden,
 			      struct stack_buffer *buffer) HS_MUST_CHECK;
