@@ -14,7 +14,7 @@ from harness import (HEAPSNAP, Failure, Result, Target, Unharmed, attach, attach
 
 HELD_SECONDS = 0.6  # the kernel lets other threads run after 0.95 s of each second (sched_rt_runtime_us, and its fair server)
 REQUESTS_MAX = 4000
-REQUESTS_AROUND = 8
+WALK_MAX = 60
 TRIES = 5
 NOT_WAITED = {"HEAPSNAP_LATE_WAIT_MS": "0"}
 UNKNOWN = "may still make a call for a killed heapsnap"
@@ -120,9 +120,11 @@ class Late:
             else:
                 low = middle
             self.settle()
-        # How many requests come before differs from run to run: a thread that takes longer to stand, or that another signal reaches, takes some more. The
-        # nearest ones first; which is the one is seen in each try by itself. And once more: with other work on the machine they differ by more than lie around.
-        for request in TRIES * sorted(range(max(high - REQUESTS_AROUND, 1), high + REQUESTS_AROUND + 1), key=lambda request: abs(request - high)):
+        # How many requests come before differs from run to run: a thread that takes longer to stand, or that another signal reaches, takes some more; and
+        # with other work on the machine one of the runs above may have had many more than the others. So each try says on which side of the call it was,
+        # and the next one is that much nearer.
+        request = high
+        for _ in range(WALK_MAX):
             self.prepare(command)
             while_held = after = was_held = None
             if self.kill(command, request, held=True):  # if not, this time it has fewer
@@ -134,6 +136,7 @@ class Late:
             if after and not while_held:
                 return request
             tried.append((request, while_held, after, was_held))
+            request = max(request + (1 if after is False else -1), 1)
         raise Failure(f"no call of {command} was held; about request {high}; (request, seen while held, seen then, still held when seen): {tried}")
 
 

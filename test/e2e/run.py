@@ -20,7 +20,7 @@ STATIC = target_path("run_command_static")
 # What a program can see of how it was started.
 STATE = """import os, resource
 print(resource.getrlimit(resource.RLIMIT_NOFILE), resource.getrlimit(resource.RLIMIT_STACK), sorted(os.listdir('/proc/self/fd')))
-print([line for line in open('/proc/self/status') if line.startswith('Sig')], sorted(os.environ))"""
+print([line for line in open('/proc/self/status') if line.startswith(('SigPnd', 'SigBlk', 'SigIgn', 'SigCgt'))], sorted(os.environ))"""
 FIRST = {"in_constructor": (1, 7001), "first": (1, 5001)}
 
 
