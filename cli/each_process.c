@@ -86,6 +86,13 @@ static enum exit_status refuse_several(const struct options *options, const stru
 	return EXIT_REFUSED;
 }
 
+static bool are_too_many(const struct options *options, const struct hs_chosen *chosen)
+{
+	if (chosen->count <= 1)
+		return false;
+	return takes_one(options->command) || (chosen->by_filter && changes_process(options->command) && !options->all);
+}
+
 // False: *status_ret is what the command ends with.
 static bool choose(const struct options *options, struct hs_chosen *ret, enum exit_status *status_ret)
 {
@@ -105,14 +112,12 @@ static bool choose(const struct options *options, struct hs_chosen *ret, enum ex
 		*status_ret = *status_ret == EXIT_USAGE ? EXIT_USAGE : failed;
 		return false;
 	}
-	if (ret->count > 1 && takes_one(options->command))
+	if (are_too_many(options, ret))
 		*status_ret = refuse_several(options, ret);
 	else if (ret->count > 1 && options->output && !hs_output_is_folder(options->output))
 		*status_ret = wrong_usage(options,
 					  "several processes need a file each: -o DIR/ makes their names of program, "
 					  "PID and time");
-	else if (ret->count > 1 && ret->by_filter && changes_process(options->command) && !options->all)
-		*status_ret = refuse_several(options, ret);
 	else
 		return true;
 	hs_chosen_deinit(ret);

@@ -275,10 +275,10 @@ static void name_commands(const struct option_description *option, char *text, s
 	size_t left = 0, length = 0;
 
 	for (size_t i = 0; i < command_count; i++)
-		left += (size_t)option_any_is_for(option->id, command_table[i].command);
+		left += (size_t)option_any_is_for((int)option->id, command_table[i].command);
 	text[0] = 0;
 	for (size_t i = 0; i < command_count && length < size; i++) {
-		if (!option_any_is_for(option->id, command_table[i].command))
+		if (!option_any_is_for((int)option->id, command_table[i].command))
 			continue;
 		length += (size_t)snprintf(text + length, size - length, "%s%s", command_table[i].name,
 					   left > 2    ? ", "
@@ -295,7 +295,7 @@ static bool check_given(const struct options *options, uint64_t given)
 	for (size_t i = 0; i < option_count; i++) {
 		const struct option_description *option = &option_table[i];
 
-		if (!(given >> i & 1) || option_any_is_for(option->id, options->command))
+		if (!(given >> i & 1) || option_any_is_for((int)option->id, options->command))
 			continue;
 		name_commands(option, names, sizeof(names));
 		if (option_has_letter(option))

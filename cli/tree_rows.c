@@ -16,7 +16,7 @@ struct tree_printing {
 	struct value_kind kind;
 	struct table table;
 	double weight;      // of all stacks
-	uint32_t *children; // of each node, how many
+	uint32_t *children; // of each node, how many are shown
 	uint32_t *levels;   // of the row that a node stands in
 };
 
@@ -24,6 +24,13 @@ struct tree_printing {
 static enum values_order share_order(const struct value_kind *kind)
 {
 	return kind->is_allocated ? ORDER_ALLOCATED : ORDER_LIVE;
+}
+
+// Of nothing there is nothing to say; of a difference it may be a sum that happens to be none.
+static bool is_shown(const struct tree_printing *printing, const struct tree_node *node)
+{
+	return !node->is_rest || printing->kind.profile->is_difference ||
+	       values_weight(&node->cumulative, share_order(&printing->kind)) > 0;
 }
 
 // The node that stands in the same row as `node`, behind it: its only child, where nothing else is in it. NULL = none.
@@ -128,12 +135,15 @@ static struct hs_error *print_all(struct tree_printing *printing)
 	bool is_cut = false;
 
 	for (size_t i = 1; i < tree->count; i++)
-		printing->children[tree->nodes[i].parent]++;
+		printing->children[tree->nodes[i].parent] += is_shown(printing, &tree->nodes[i]);
 	error = table_head(&printing->table, printing->options->view.bottom_up ? "what allocated < its callers"
 									       : "roots > what they call");
 	for (size_t i = 0; i < tree->count && !error;) {
 		is_cut |= tree->nodes[i].is_cut;
-		error = print_node(printing, &i);
+		if (is_shown(printing, &tree->nodes[i]))
+			error = print_node(printing, &i);
+		else
+			i++;
 	}
 	if (!error && is_cut)
 		console_print(printing->options,

@@ -159,7 +159,6 @@ static size_t limit_branches(struct growing *growing, size_t first, struct branc
 			continue;
 		}
 		profile_values_add(&rest->node.cumulative, &branches[i].node.cumulative);
-		rest->weight += branches[i].weight;
 		rest->node.rest_count++;
 	}
 	return left;
@@ -206,7 +205,7 @@ static struct hs_error *put_in_order(struct growing *growing, size_t first, size
 		branches[i] = branches[count - 1 - i];
 		branches[count - 1 - i] = other;
 	}
-	if (rest->node.rest_count > 0 && rest->weight > 0) { // of nothing there is nothing to say
+	if (rest->node.rest_count > 0) {
 		memmove(branches + 1, branches, count * sizeof(*branches));
 		branches[0] = *rest;
 		count++;

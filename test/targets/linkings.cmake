@@ -56,6 +56,7 @@ find_program(HEAPSNAP_RUSTC rustc PATHS /usr/bin NO_DEFAULT_PATH)
 if(HEAPSNAP_RUSTC)
   set(flags --edition 2018 -C opt-level=2 -C debuginfo=1 -C codegen-units=1 ${CMAKE_CURRENT_SOURCE_DIR}/linked.rs)
   hs_made(linked_rust linked.rs ${HEAPSNAP_RUSTC} ${flags} -o)
+  hs_made(planted_leaks_rust planted_leaks.rs ${HEAPSNAP_RUSTC} --edition 2018 -C opt-level=2 -C debuginfo=1 ${CMAKE_CURRENT_SOURCE_DIR}/planted_leaks.rs -o)
   hs_made(linked_rust_v0 linked.rs ${HEAPSNAP_RUSTC} -C symbol-mangling-version=v0 ${flags} -o)
   if(HEAPSNAP_JEMALLOC_ARCHIVE) # families.cmake has looked for it
     # The names that the crate's own build has: its public functions begin with _rjem_.

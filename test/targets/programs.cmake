@@ -181,3 +181,12 @@ if(CMAKE_CXX_COMPILER)
   hs_target_options(planted_leaks)
   target_compile_features(planted_leaks PRIVATE cxx_std_17)
 endif()
+
+execute_process(COMMAND /usr/bin/python3 -c "import sysconfig; print(sysconfig.get_path('include'))" OUTPUT_VARIABLE python_include OUTPUT_STRIP_TRAILING_WHITESPACE
+  ERROR_QUIET)
+if(EXISTS "${python_include}/Python.h")
+  hs_target_library(planted_extension planted_extension.c)
+  target_include_directories(planted_extension SYSTEM PRIVATE ${python_include})
+else()
+  hs_left_out("an extension of Python, for lack of Python.h")
+endif()

@@ -61,14 +61,14 @@ static void test_view_words(void)
 	CHECK_EQUAL(options.view.order, ORDER_ALLOCATIONS);
 	CHECK(options.view.all_frames && !options.view.tree && !options.has_limit);
 	CHECK(good("report x --limit 10").has_limit);
-	CHECK_STRING(good("report 123").pid_text, "123"); // digits alone are a process
+	CHECK_STRING(good("report 123").pids[0], "123"); // digits alone are a process
 	CHECK_EQUAL(good("report 123").path_count, 0);
 	CHECK_STRING(good("report 123").pids[0], "123");
 	CHECK_EQUAL(good("report 123").pid_count, 1);
 	bad("report 123 124", "too many arguments: 124\n");
 	CHECK_STRING(good("report ./123").paths[0], "./123");
 	CHECK_STRING(good("report 12a").paths[0], "12a");
-	CHECK(!good("report ./123").pid_text);
+	CHECK_EQUAL(good("report ./123").pid_count, 0);
 	CHECK_STRING(good("diff 1 2").paths[1], "2"); // of files alone
 	CHECK_STRING(good("diff a b -o c").output, "c");
 	bad("report x --by sites", "--by expects site, function, line, file, module, thread, size or age, got 'sites'");
@@ -81,7 +81,8 @@ static void test_view_words(void)
 	bad("report x --bottom-up --by thread", "--bottom-up needs --by");
 	bad("report x --cumulative --by age", "--cumulative needs --by");
 	bad("attach 1 --by site", "--by is only valid with run, dump, profile, report and diff");
-	bad("report x -o y", "-o is only valid with run, dump, profile, why and diff");
+	CHECK_STRING(good("report x -o y").output, "y");
+	bad("report x -o y.svg", "a file like y.svg is nothing that heapsnap writes");
 	bad("diff a b -o - --json", "both want standard output");
 	bad("diff a b -o c/", "-o DIR/ is only valid with dump; add a file name to c/\n");
 	CHECK_STRING(good("dump 1 -o c/ --format json").output, "c/");
