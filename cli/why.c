@@ -59,7 +59,7 @@ static struct hs_error *print_growing(const struct options *options, const struc
 				      const struct growth_site *site)
 {
 	char rate[NUMBER_SIZE], error_text[NUMBER_SIZE], live[NUMBER_SIZE], blocks[NUMBER_SIZE],
-		a_second[NUMBER_SIZE + 4], plus_minus[NUMBER_SIZE + 4] = "", state[200];
+		a_second[NUMBER_SIZE + 4], plus_minus[NUMBER_SIZE + 4] = "", survived[32], state[200];
 	const char *const row[] = { a_second, plus_minus };
 	const struct table_text text = site_row_text(named, site->site);
 	struct table table = { .options = options };
@@ -76,10 +76,14 @@ static struct hs_error *print_growing(const struct options *options, const struc
 	error = table_row(&table, row, 0, &text);
 	if (error)
 		return error;
-	snprintf(state, sizeof(state), "%s live in %s block%s; of what was live half-way, %.0f %% at least stays%s",
+	if (site->survived_share >= 1)
+		snprintf(survived, sizeof(survived), "all");
+	else
+		snprintf(survived, sizeof(survived), "%.0f %% at least", floor(100 * site->survived_share));
+	snprintf(state, sizeof(state), "%s live in %s block%s; of what was live half-way, %s stays%s",
 		 number_bytes((uint64_t)number_whole(site->live.last), live),
 		 number_short((uint64_t)number_whole(site->blocks_last), blocks), site->blocks_last == 1 ? "" : "s",
-		 floor(100 * site->survived_share), site->in_steps ? ", in steps" : "");
+		 survived, site->in_steps ? ", in steps" : "");
 	console_print(options, "        %s\n", state);
 	return site_path_print(options, named, site->site);
 }
@@ -193,7 +197,8 @@ static struct hs_error *print_result(const struct options *options, const struct
 		error = print_temporary(options, result);
 	if (error)
 		return error;
-	print_process(options, &result->growth);
+	if (result->verdict.findings[0].kind != VERDICT_NOTHING_GROWS) // which has said so
+		print_process(options, &result->growth);
 	other_heap = other_heap_text(&result->profile);
 	if (other_heap)
 		console_print(options, "%s\n", other_heap);

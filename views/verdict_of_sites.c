@@ -53,8 +53,13 @@ struct hs_error *rule_steady_leak(const struct figures *figures, bool *applies_r
 			rate_text(top->live.early).text, rate_text(top->live.late).text,
 			percent(top->speed, figures->growing));
 	if (!error)
-		error = add_reason(ret, "its blocks stay: of what was live after %s, %.0f %% at least is live still",
-				   time_text(figures->growth->middle).text, floor(100 * top->survived_share));
+		error = top->survived_share >= 1
+				? add_reason(ret, "its blocks stay: all that was live after %s is live still",
+					     time_text(figures->growth->middle).text)
+				: add_reason(
+					  ret,
+					  "its blocks stay: of what was live after %s, %.0f %% at least is live still",
+					  time_text(figures->growth->middle).text, floor(100 * top->survived_share));
 	return error ? error : add_support(figures, ret);
 }
 

@@ -28,3 +28,7 @@ hs_unit_test(table_test hs_lib)
 target_sources(table_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c)
 hs_unit_test(tree_rows_test hs_lib)
 target_sources(tree_rows_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/table.c ${PROJECT_SOURCE_DIR}/cli/value_cells.c)
+hs_unit_test(why_print_test hs_lib util m)
+target_sources(why_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/aftermath.c ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/detach.c ${PROJECT_SOURCE_DIR}/cli/each_process.c
+  ${PROJECT_SOURCE_DIR}/cli/headline.c ${PROJECT_SOURCE_DIR}/cli/memory_text.c ${PROJECT_SOURCE_DIR}/cli/option_table.c ${PROJECT_SOURCE_DIR}/cli/site_rows.c ${PROJECT_SOURCE_DIR}/cli/table.c
+  ${PROJECT_SOURCE_DIR}/cli/value_cells.c ${PROJECT_SOURCE_DIR}/cli/why_json.c)
