@@ -165,6 +165,8 @@ static void put_change(struct json *json, const struct hs_diff_result *result, c
 
 	json_open(json, NULL, '{');
 	json_string(json, "function", place ? place->full_name : "[stack unknown]");
+	json_string(json, "name", place ? place->name : "[stack unknown]");
+	json_string(json, "via", site->via);
 	json_string(json, "file", place ? place->file : "");
 	json_number(json, "line", place ? (uint64_t)place->line : 0);
 	json_integer(json, "live_bytes", change->change.live_bytes);

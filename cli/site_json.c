@@ -5,13 +5,28 @@
 
 enum { CALLERS_KEPT = 3 };
 
-void place_put_json(struct json *json, const struct code_place *place)
+static void put_place(struct json *json, const struct code_place *place)
 {
-	json_open(json, NULL, '{');
 	json_string(json, "function", place->full_name);
 	json_string(json, "file", place->file);
 	json_number(json, "line", (uint64_t)place->line);
 	json_string(json, "module", place->module);
+}
+
+void place_put_json(struct json *json, const struct code_place *place)
+{
+	json_open(json, NULL, '{');
+	put_place(json, place);
+	json_close(json, '}');
+}
+
+// And whose code it is, by which rule.
+static void put_judged(struct json *json, const struct code_place *place)
+{
+	json_open(json, NULL, '{');
+	put_place(json, place);
+	json_string(json, "class", frame_class_name(place->judgement.class));
+	json_string(json, "why", place->judgement.why);
 	json_close(json, '}');
 }
 
@@ -47,7 +62,7 @@ static void put_stack(struct json *json, const struct named_profile *named, cons
 	if (places)
 		named_stack(named, sample, places, count);
 	for (size_t i = 0; places && i < count; i++)
-		place_put_json(json, place_of(named, places[i]));
+		put_judged(json, place_of(named, places[i]));
 	json_close(json, ']');
 }
 

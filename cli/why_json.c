@@ -10,6 +10,7 @@ static void put_place(struct json *json, const struct named_profile *named, cons
 	const struct code_place *place = site->path_length ? place_of(named, site->path[0]) : NULL;
 
 	json_string(json, "function", place ? place->full_name : "[stack unknown]");
+	json_string(json, "name", place ? place->name : "[stack unknown]");
 	json_string(json, "file", place ? place->file : "");
 	json_number(json, "line", place ? (uint64_t)place->line : 0);
 	json_string(json, "via", site->via);

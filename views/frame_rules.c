@@ -149,12 +149,15 @@ struct hs_error *frame_rules_add_text(struct frame_rules *rules, const char *tex
 	return error;
 }
 
-static const struct user_rule *find_user_rule(const struct frame_rules *rules, const char *function, const char *module)
+// *by_name_ret: the function's name has matched, and not its module alone.
+static const struct user_rule *find_user_rule(const struct frame_rules *rules, const char *function, const char *module,
+					      bool *by_name_ret)
 {
 	for (size_t i = rules->user_count; i; i--) {
 		const struct user_rule *rule = &rules->user_rules[i - 1];
 
-		if (regexec(&rule->regex, function, 0, NULL, 0) == 0 || regexec(&rule->regex, module, 0, NULL, 0) == 0)
+		*by_name_ret = regexec(&rule->regex, function, 0, NULL, 0) == 0;
+		if (*by_name_ret || regexec(&rule->regex, module, 0, NULL, 0) == 0)
 			return rule;
 	}
 	return NULL;
@@ -163,7 +166,7 @@ static const struct user_rule *find_user_rule(const struct frame_rules *rules, c
 // The name without return type and parameters: "^app::" would not be found in "void app::f<int>(int)", and "vector"
 // would in "app::f(std::vector<int>)".
 static const struct user_rule *user_rule_of(const struct frame_rules *rules, const struct frame_text *frame,
-					    const struct qualified_name *name)
+					    const struct qualified_name *name, bool *by_name_ret)
 {
 	char path[16384]; // longer than any that is demangled; else it is cut
 	struct name_text text = name ? name->path : name_of(frame->function, strlen(frame->function));
@@ -171,7 +174,7 @@ static const struct user_rule *user_rule_of(const struct frame_rules *rules, con
 
 	memcpy(path, text.at, size);
 	path[size] = 0;
-	return find_user_rule(rules, path, frame->module);
+	return find_user_rule(rules, path, frame->module, by_name_ret);
 }
 
 // The name that patterns are compared with. What is longer than any pattern may be cut.
@@ -379,19 +382,21 @@ struct frame_judgement frame_rules_judge(const struct frame_rules *rules, const 
 	struct qualified_name parsed;
 	const struct qualified_name *name =
 		name_parse(name_of(frame->function, strlen(frame->function)), &parsed) ? &parsed : NULL;
+	const struct user_rule *rule = NULL;
 	const struct pattern_entry *entry;
+	bool by_name = false;
 
-	if (rules->user_count) {
-		const struct user_rule *rule = user_rule_of(rules, frame, name);
-
-		if (rule)
-			return (struct frame_judgement){ rule->kind == FRAME_RULE_OWN ? FRAME_OWN : FRAME_LIBRARY,
-							 rule->why, NULL };
-	}
+	if (rules->user_count)
+		rule = user_rule_of(rules, frame, name, &by_name);
+	if (rule && (by_name || rule->kind == FRAME_RULE_LIBRARY))
+		return (struct frame_judgement){ rule->kind == FRAME_RULE_OWN ? FRAME_OWN : FRAME_LIBRARY, rule->why,
+						 NULL };
 	if (frame->is_allocator)
 		return (struct frame_judgement){ FRAME_ALLOCATOR, "symbol of an allocator", NULL };
 	entry = frame->function[0] ? find_function(rules, frame, name) : NULL;
-	return entry ? judgement_of(entry, name) : judge_place(rules, frame);
+	if (entry)
+		return judgement_of(entry, name); // a container's code in a module that is the user's is a container's
+	return rule ? (struct frame_judgement){ FRAME_OWN, rule->why, NULL } : judge_place(rules, frame);
 }
 
 const struct frame_pattern *frame_rules_pattern(const struct frame_rules *rules, const char *function)

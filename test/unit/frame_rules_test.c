@@ -77,8 +77,8 @@ static void test_user_rules(void)
 	CHECK(!frame_rules_create(&rules));
 	CHECK(!frame_rules_add(rules, FRAME_RULE_LIBRARY, "^shop::", "--library"));
 	CHECK(!frame_rules_add(rules, FRAME_RULE_OWN, "^shop::Cache::", "--own"));
-	CHECK(!frame_rules_add_text(rules, "# mine\n\nlibrary  libshop \r\n\town ^std::vector<geo::|^malloc$\n",
-				    "rules"));
+	CHECK(!frame_rules_add_text(
+		rules, "# mine\n\nlibrary  libshop \r\n\town ^std::vector<geo::|^malloc$\nown libgeo\n", "rules"));
 	check_user(rules, "shop::Cart::add(int)", NULL, FRAME_LIBRARY, "--library ^shop::");
 	check_user(rules, "void shop::each<int>(int)", NULL, FRAME_LIBRARY, "--library ^shop::");
 	check_user(rules, "shop::Cache::add(int)", NULL, FRAME_OWN, "--own ^shop::Cache::");
@@ -86,6 +86,10 @@ static void test_user_rules(void)
 	check_user(rules, "f", "/opt/libshop.so", FRAME_LIBRARY, "rules:3 libshop");
 	check_user(rules, "", "/opt/libshop.so", FRAME_LIBRARY, "rules:3 libshop");
 	check_user(rules, "std::vector<geo::X>::f(int)", NULL, FRAME_OWN, "rules:4 ^std::vector<geo::|^malloc$");
+	check_user(rules, "strange", "/usr/lib/libgeo.so", FRAME_OWN, "rules:5 libgeo");
+	check_user(rules, "", "/usr/lib/libgeo.so", FRAME_OWN, "rules:5 libgeo");
+	check_user(rules, "operator new(unsigned long)", "/usr/lib/libgeo.so", FRAME_ALLOCATOR,
+		   "pattern operator new"); // a module's is not all its own
 	check_user(rules, "malloc", NULL, FRAME_OWN, "rules:4 ^std::vector<geo::|^malloc$");
 	check_user(rules, "-[shop::Cache::x", NULL, FRAME_OWN, "no rule knows it");
 	frame_rules_destroy(rules);
