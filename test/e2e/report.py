@@ -160,7 +160,10 @@ def objects():
     check_equal((value["live_bytes"], value["difference"], len(value["sites"]), len(value["stacks"])), (33 * MIB, False, 3, 3), "report")
     check_equal([stack["live_bytes"] for stack in value["stacks"]], [30 * MIB, 2 * MIB, MIB], "stacks, most first")
     check_equal(value["stacks"][0]["frames"], frames, "the largest stack")
-    check_equal(value["sites"][0]["stack"], frames, "the stack of the largest site")
+    stack = value["sites"][0]["stack"]
+    check_equal([{key: frame[key] for key in frames[0]} for frame in stack], frames, "the stack of the largest site")
+    check_equal([(frame["class"], frame["why"]) for frame in stack],
+                [("container", "pattern std::vector::*")] + 3 * [("own", "no rule knows it")], "whose code its frames are")
     check("shown" not in value, "something is shown of all")
     value = ask("report", old, "--focus", "log", "--by", "function", "--sort", "alloc-blocks", "--limit", "1")
     check_equal((value["shown"]["stacks"], value["shown"]["live_bytes"], value["live_bytes"]), (2, 3 * MIB, 33 * MIB), "shown")

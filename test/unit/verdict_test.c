@@ -300,8 +300,7 @@ static void test_words(const struct hand_profile *hand, const struct site *sites
 	CHECK_STRING(verdict.findings[0].reasons[0],
 		     "it grows all the time (921.6 KiB/s in the first half, 921.6 KiB/s in "
 		     "the second), and makes 100 % of what grows");
-	CHECK_STRING(verdict.findings[0].reasons[1],
-		     "its blocks stay: all that was live after 30 s is live still");
+	CHECK_STRING(verdict.findings[0].reasons[1], "its blocks stay: all that was live after 30 s is live still");
 	CHECK_STRING(verdict.findings[0].reasons[2], "the process's anonymous memory grows with it, by 1.0 MiB/s");
 	verdict_deinit(&verdict);
 	growth_deinit(&growth);
