@@ -18,7 +18,8 @@ enum command {
 	COMMAND_REPORT,
 	COMMAND_DIFF,
 	COMMAND_PROFILE,
-	COMMAND_WHY
+	COMMAND_WHY,
+	COMMAND_TOP
 };
 
 struct command_description {
@@ -86,7 +87,7 @@ enum option_id {
 	(FOR(CHECK) | FOR(ATTACH) | FOR(SET) | FOR(DUMP) | FOR(DETACH) | FOR(STATUS) | FOR(PROFILE) | FOR(WHY) |       \
 	 FOR(REPORT))
 // Whose standard output is its own.
-#define FOR_RESULTS (FOR_ALL & ~FOR(NONE) & ~FOR(RUN))
+#define FOR_RESULTS (FOR_ALL & ~FOR(NONE) & ~FOR(RUN) & ~FOR(TOP))
 
 // Limits as users write them. options.c has the numbers, and asserts that they agree.
 #define LIMIT_DEPTH        "256"
