@@ -100,9 +100,10 @@ const struct option_description option_table[] = {
 	  "format of what is written, whatever its name ends in: pprof, html, json; but for diff also collapsed, speedscope" },
 	{ OPTION_AT_EXIT, "at-exit", "FILE", FOR(RUN), "where the profile of the end goes",
 	  "the profile of what is live when the command ends; also by a signal" },
-	{ OPTION_EVERY, "every", "TIME", FOR(RUN) | FOR(TOP), "how often a profile is taken",
-	  "run: write a profile each time so much has passed, as 60s or 5m; needs -o. top: time between two looks (default 2s); "
-	  "where a look takes long, they are further apart" },
+	{ OPTION_EVERY, "every", "TIME", FOR(RUN), "take a profile each time so much has passed",
+	  "write a profile each time so much has passed, as 60s or 5m; needs -o" },
+	{ OPTION_EVERY, "every", "TIME", FOR(TOP), "time between two looks",
+	  "time between two looks, as 10s or 500ms (default: 2s); where a look takes long, they are further apart" },
 	{ OPTION_ON, "on", "SIGNAL", FOR(RUN), "take a profile when heapsnap gets this signal",
 	  "write a profile when heapsnap, not the command, gets this signal, as SIGUSR2; needs -o" },
 	{ OPTION_ANYWAY, "anyway", NULL, FOR(RUN), "run the command also where it cannot be recorded",

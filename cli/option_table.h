@@ -85,7 +85,7 @@ enum option_id {
 // Commands on processes that are there: by their numbers, or by what they are.
 #define FOR_PROCESSES                                                                                                  \
 	(FOR(CHECK) | FOR(ATTACH) | FOR(SET) | FOR(DUMP) | FOR(DETACH) | FOR(STATUS) | FOR(PROFILE) | FOR(WHY) |       \
-	 FOR(REPORT))
+	 FOR(TOP) | FOR(REPORT))
 // Whose standard output is its own.
 #define FOR_RESULTS (FOR_ALL & ~FOR(NONE) & ~FOR(RUN) & ~FOR(TOP))
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "cli/aftermath.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/detach.h"
+#include "cli/each_process.h"
 #include "cli/terminal.h"
 #include "cli/top_rows.h"
-#include "lib/find_process.h"
 #include "lib/live.h"
 #include "lib/own_rules.h"
 #include "lib/tool.h"
@@ -22,7 +21,7 @@
 #define PAUSED_WAIT   UINT64_C(60000000000) // ns
 
 enum {
-	IDLE_SHARE = 4,     // looks are so many times as far apart as one takes, at least
+	IDLE_SHARE = 2,     // looks are so many times as far apart as one takes, at least
 	TYPED_SIZE = 64,    // bytes that are looked at together
 	WARNINGS_MOST = 20, // that are told at the end
 	MESSAGE_SIZE = 400  // bytes
@@ -261,19 +260,16 @@ static enum exit_status report_end(const struct options *options, const struct h
 	return detach->is_verified ? EXIT_DONE : EXIT_REFUSED;
 }
 
-static enum exit_status top_process(const struct options *options, const struct hs_live_options *how)
+// `context`: struct hs_live_options.
+static enum exit_status top_process(const struct options *options, const struct process *process, void *context)
 {
-	HS_CLEANUP_PROCESS struct process process = PROCESS_CLOSED;
 	struct hs_detach_result detach;
 	struct hs_live live;
 	struct top top = { .live = &live, .every_ns = options->every_ns ? options->every_ns : EVERY_DEFAULT };
-	struct hs_error *error = hs_find_process(options->pid_text, &process);
+	struct hs_error *error = hs_live_begin(process, context, &live);
 
 	if (error)
-		return console_fail(options, error);
-	error = hs_live_begin(&process, how, &live);
-	if (error)
-		return fail_and_look(options, &process, error);
+		return fail_and_look(options, process, error);
 	error = open_screen(&top);
 	if (!error)
 		error = go_on(&top);
@@ -281,7 +277,7 @@ static enum exit_status top_process(const struct options *options, const struct 
 	top_rows_deinit(&top.rows);
 	free(top.completeness);
 	error = hs_live_end(&live, error, &detach);
-	return error ? fail_and_look(options, &process, error) : report_end(options, &live, &detach);
+	return error ? fail_and_look(options, process, error) : report_end(options, &live, &detach);
 }
 
 enum exit_status command_top(const struct options *options)
@@ -306,7 +302,7 @@ enum exit_status command_top(const struct options *options)
 	if (error)
 		return console_fail(options, error);
 	how.rules = rules;
-	status = top_process(options, &how);
+	status = each_process(options, top_process, &how);
 	frame_rules_destroy(rules);
 	return status;
 }

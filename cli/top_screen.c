@@ -48,15 +48,16 @@ static bool shows_error(const struct top_state *state, const struct top_data *da
 static struct hs_error *put_title(const struct top_state *state, const struct top_facts *facts, struct screen *screen)
 {
 	const char *program = facts->program;
-	char since[NUMBER_SIZE], every[NUMBER_SIZE];
+	char since[NUMBER_SIZE], every[NUMBER_SIZE] = "paused";
 
 	if (!facts->has_look)
 		return screen_put(screen, 0, LOOK_BOLD, "heapsnap top: %s%sPID %d%s, first look ...", program,
 				  *program ? " (" : "", facts->pid, *program ? ")" : "");
-	return screen_put(screen, 0, LOOK_BOLD, "heapsnap top: %s%sPID %d%s, recorded for %s, %s%s", program,
+	if (!state->is_paused)
+		snprintf(every, sizeof(every), "every %.2g s", facts->every);
+	return screen_put(screen, 0, LOOK_BOLD, "heapsnap top: %s%sPID %d%s, recorded for %s, %s", program,
 			  *program ? " (" : "", facts->pid, *program ? ")" : "",
-			  number_duration(whole(facts->seconds * 1e9), since), state->is_paused ? "paused" : "every ",
-			  state->is_paused ? "" : number_duration(whole(facts->every * 1e9), every));
+			  number_duration(whole(facts->seconds * 1e9), since), every);
 }
 
 static struct hs_error *put_process(const struct top_data *data, const struct top_facts *facts, struct screen *screen)
