@@ -113,7 +113,7 @@ static enum typed_key key_of_control(char byte)
 // How many bytes a character has that begins so; 0 = none does.
 static size_t length_of_first(unsigned char byte)
 {
-	return byte < 0x80 ? 1 : byte >= 0xf0 && byte < 0xf5 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc2 ? 2 : 0;
+	return byte < 0x80 ? 1 : byte >= 0xf5 ? 0 : byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc2 ? 2 : 0;
 }
 
 size_t typed_decode(const char *bytes, size_t count, bool is_all, struct typed *ret)

@@ -17,6 +17,7 @@ enum {
 	GROWTH_WIDTH = 13,    //
 	ERROR_FROM = 76,      // where a screen is narrower than this, the column is left out
 	BLOCKS_FROM = 56,     //
+	LIVE_FROM = 44,       //
 	LEVELS_SHOWN = 20,    // that are indented
 	NUMBERS_SIZE = 6 * 40 // bytes
 };
@@ -141,7 +142,8 @@ static void site_numbers(const struct top_state *state, const struct top_data *d
 	char number[NUMBER_SIZE], text[NUMBER_SIZE + 8];
 
 	numbers[0] = 0;
-	add_cell(numbers, number_bytes(whole(row->live), number), LIVE_WIDTH);
+	if (state->columns >= LIVE_FROM)
+		add_cell(numbers, number_bytes(whole(row->live), number), LIVE_WIDTH);
 	if (shows_error(state, data)) {
 		snprintf(text, sizeof(text), "±%s",
 			 number_error(number_whole(row->live), whole(ceil(row->error)), number));
@@ -150,13 +152,14 @@ static void site_numbers(const struct top_state *state, const struct top_data *d
 	if (state->columns >= BLOCKS_FROM)
 		add_cell(numbers, number_short(whole(row->blocks), number), BLOCKS_WIDTH);
 	add_cell(numbers, data->has_rates ? rate_text(row->rate, text) : "", GROWTH_WIDTH);
-	add_left_cell(numbers, row->grows ? "↑" : "", 1);
+	add_left_cell(numbers, data->has_rates && row->grows ? "↑" : "", 1);
 }
 
 static void site_heads(const struct top_state *state, const struct top_data *data, char numbers[NUMBERS_SIZE])
 {
 	numbers[0] = 0;
-	add_cell(numbers, "live", LIVE_WIDTH);
+	if (state->columns >= LIVE_FROM)
+		add_cell(numbers, "live", LIVE_WIDTH);
 	if (shows_error(state, data))
 		add_left_cell(numbers, "", ERROR_WIDTH);
 	if (state->columns >= BLOCKS_FROM)
@@ -259,7 +262,7 @@ static struct hs_error *put_help(struct screen *screen)
 		"",
 		"growth          bytes a second, over the last looks; ↑: that it grows is sure",
 		"                (more than three standard errors above 0). These come first.",
-		"±               standard error, where blocks are sampled (--exact: all are recorded)",
+		"±               standard error, where blocks are sampled (--exact: none are)",
 		"via             what was skipped between the allocator and your code",
 	};
 	struct hs_error *error = put_bar(screen, FIRST_ROW - 1, "Keys");

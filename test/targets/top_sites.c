@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three sites that differ in what they hold: "work" makes one large block, many small ones, and then another thread makes
-// blocks at 1 MiB a second of the clock until the program ends, or has made 128 MiB.
+// Three sites that differ in what they hold: "work" makes one large block, many small ones, and then another thread
+// makes blocks at 1 MiB a second of the clock until the program ends, or has made 128 MiB.
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
