@@ -118,7 +118,7 @@ static struct hs_error *explain(const struct hs_live *live, struct hs_error *err
 	if (!process_lives(live->process))
 		return hs_error_create(HS_ERROR_GONE, "process %d has ended, after it was looked at for %.1f s", pid,
 				       seconds);
-	return hs_error_create(HS_ERROR_GONE,
+	return hs_error_create(HS_ERROR_NOT_FOUND,
 			       "process %d has executed another program, or was detached by another command, after it "
 			       "was looked at for %.1f s",
 			       pid, seconds);

@@ -27,7 +27,9 @@ class Terminal:
         self.on_other_screen = self.cursor_is_hidden = self.wraps_not = False
         self.raw, self.rest = b"", b""
         self.clear()
-        self.process = start(["setsid", "--ctty", *arguments], stdin=slave, stdout=slave, stderr=slave, env={**os.environ, "TERM": "xterm", **(environment or {})})
+        # In a session of its own (start), whose terminal this becomes.
+        self.process = start(arguments, stdin=slave, stdout=slave, stderr=slave, env={**os.environ, "TERM": "xterm", **(environment or {})},
+                             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
 
     def resize(self, lines, columns):
         self.lines, self.columns = lines, columns
