@@ -235,7 +235,8 @@ static void test_settings(void)
 	bad("set 1 --samples-per-word 1e-3 --budget 3", "only one of --sample");
 	bad("set 1 --exact --stop-recording", "exclude each other");
 	bad("set 1 --start-recording --stop-recording", "exclude each other");
-	bad("set 1 --exact --max-memory 1M", "--max-memory is only valid with check, attach, run, profile, why and top");
+	bad("set 1 --exact --max-memory 1M",
+	    "--max-memory is only valid with check, attach, run, profile, why and top");
 	bad("set 1 --depth 0", "--depth expects a number from 1 to 256");
 	bad("set 1 --sample", "--sample needs a value");
 	bad("set 1 --samples-per-word", "--samples-per-word needs a value");
