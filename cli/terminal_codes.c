@@ -80,6 +80,8 @@ struct hs_error *terminal_codes_of(const char *type, int fd, struct terminal_cod
 
 	if (!type || !*type)
 		return hs_error_create(HS_ERROR_REFUSED, "the type of the terminal is not known: TERM is not set");
+	if (cur_term) // of an earlier call
+		del_curterm(cur_term);
 	if (setupterm(type, fd, &found) == OK)
 		return read_entry(type, ret);
 	if (!is_known(type))

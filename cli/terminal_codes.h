@@ -7,7 +7,8 @@
 
 #include <stddef.h>
 
-// Texts of a terminal's type. "" = it cannot do that, and needs not. They point into the data base, which stays.
+// Texts of a terminal's type. "" = it cannot do that, and needs not. They point into the data base, and are there until
+// the next call.
 struct terminal_codes {
 	const char *enter, *leave;             // another screen than the one with the shell's lines
 	const char *hide_cursor, *show_cursor; //

@@ -61,7 +61,7 @@ static size_t decode_control_sequence(const char *bytes, size_t count, bool is_a
 		return 0;
 	if (at == count || at == SEQUENCE_MOST || bytes[at] < 0x40 || bytes[at] > 0x7e)
 		return at; // cut short: what comes next is looked at by itself
-	if (bytes[at] == '~' && (at == 3 || bytes[3] == ';'))
+	if (bytes[at] == '~' && at >= 3 && (at == 3 || bytes[3] == ';'))
 		ret->key = key_of_number(bytes[2]);
 	else if (bytes[1] == '[' && bytes[at] != 'M')
 		ret->key = key_of_final(bytes[at]);
