@@ -37,7 +37,8 @@ static const char *rate_clause(const struct top_data *data, double rate, char bu
 {
 	char text[NUMBER_SIZE + 4];
 
-	snprintf(buffer, NUMBER_SIZE + 8, data->has_rates ? ", %s" : "", rate_text(rate, text));
+	snprintf(buffer, NUMBER_SIZE + 8, "%s%s", data->has_rates ? ", " : "",
+		 data->has_rates ? rate_text(rate, text) : "");
 	return buffer;
 }
 
@@ -234,7 +235,7 @@ static struct hs_error *put_callers(const struct top_state *state, const struct 
 	if (state->columns >= BLOCKS_FROM)
 		add_cell(heads, "blocks", BLOCKS_WIDTH);
 	add_cell(heads, "share", 8);
-	snprintf(head, sizeof(head), "%s  the site, then who calls it", heads);
+	snprintf(head, sizeof(head), "%s  what allocates, then who calls it", heads);
 	error = put_bar(screen, FIRST_ROW - 1, head);
 	if (!error && !data->caller_count)
 		error = screen_put(screen, FIRST_ROW, LOOK_PLAIN,

@@ -91,7 +91,7 @@ def keys():
     terminal.type("/called_\x7f\x15growing\r")
     terminal.wait_for(lambda: set(order(terminal)) == {"make_growing"}, "what is searched for then")
     terminal.type("\x1b[B\x1b[A\r")
-    terminal.wait_for_text(r"the site, then who calls it")
+    terminal.wait_for_text(r"what allocates, then who calls it")
     terminal.wait_for_text(r"called_(often|seldom)  top_sites\.c:\d+")
     terminal.wait_for_text(r"grow  top_sites\.c:\d+")
     terminal.type("b?")
