@@ -13,6 +13,7 @@ enum exit_status command_set(const struct options *options);
 enum exit_status command_dump(const struct options *options);
 enum exit_status command_detach(const struct options *options);
 enum exit_status command_profile(const struct options *options);
+enum exit_status command_top(const struct options *options);
 enum exit_status command_why(const struct options *options);
 enum exit_status command_report(const struct options *options);
 enum exit_status command_diff(const struct options *options);

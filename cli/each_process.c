@@ -30,7 +30,8 @@ static bool wants_attached(enum command command)
 // That have one result.
 static bool takes_one(enum command command)
 {
-	return command == COMMAND_PROFILE || command == COMMAND_WHY || command == COMMAND_REPORT;
+	return command == COMMAND_PROFILE || command == COMMAND_WHY || command == COMMAND_TOP ||
+	       command == COMMAND_REPORT;
 }
 
 static enum exit_status wrong_usage(const struct options *options, const char *message)

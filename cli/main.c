@@ -68,6 +68,8 @@ static enum exit_status run_command(const struct options *options)
 		return command_profile(options);
 	case COMMAND_WHY:
 		return command_why(options);
+	case COMMAND_TOP:
+		return command_top(options);
 	case COMMAND_NONE:
 		break;
 	}

@@ -36,6 +36,10 @@ const struct command_description command_table[] = {
 	  "Attaches, looks at the heap again and again for that time, detaches, and prints a verdict with its reasons, what grows in bytes "
 	  "a second, and what is allocated and freed again. Nothing is said that the figures do not bear. A process that is attached "
 	  "already stays so. Where ^C or the process's end comes early, what was seen until then is judged." },
+	{ COMMAND_TOP, "top", "PID", "show live which sites grow, at a terminal", "show live which sites grow",
+	  "Attaches, looks at the heap every two seconds without stopping the process, shows the sites with what they hold and by how "
+	  "much they grow a second, and detaches at the end: q or ^C. s sorts, / searches, Enter shows a site's callers, ? shows all "
+	  "keys. A process that is attached already stays so." },
 	{ COMMAND_REPORT, "report", "FILE|PID", "show a profile that was written before, or an attached process",
 	  "show a profile from a file, or of a process",
 	  "Prints the sites with most live bytes of a pprof file, heapsnap's or another program's, or of an attached process, of "
@@ -53,30 +57,30 @@ const struct command_description command_table[] = {
 const size_t command_count = sizeof(command_table) / sizeof(command_table[0]);
 
 const struct option_description option_table[] = {
-	{ OPTION_BUDGET, "budget", "PERCENT", FOR(ATTACH) | FOR_RECORDS | FOR(SET),
+	{ OPTION_BUDGET, "budget", "PERCENT", FOR(ATTACH) | FOR_RECORDS | FOR(TOP) | FOR(SET),
 	  "most of a thread's time that recording may take",
 	  "default for attach: 3. Each allocation is recorded as long as that costs a thread at most this share of its time; "
 	  "under more load, only as many samples as the budget allows. Totals are then estimates" },
-	{ OPTION_EXACT, "exact", NULL, FOR(ATTACH) | FOR_RECORDS | FOR(SET),
+	{ OPTION_EXACT, "exact", NULL, FOR(ATTACH) | FOR_RECORDS | FOR(TOP) | FOR(SET),
 	  "record every allocation, whatever it costs", "record every allocation, whatever it costs" },
-	{ OPTION_SAMPLE, "sample", "SIZE", FOR(ATTACH) | FOR_RECORDS | FOR(SET),
+	{ OPTION_SAMPLE, "sample", "SIZE", FOR(ATTACH) | FOR_RECORDS | FOR(TOP) | FOR(SET),
 	  "one sample every so many bytes on average", "one sample every so many bytes on average" },
-	{ OPTION_SAMPLES_PER_WORD, "samples-per-word", "RATE", FOR(ATTACH) | FOR_RECORDS | FOR(SET),
+	{ OPTION_SAMPLES_PER_WORD, "samples-per-word", "RATE", FOR(ATTACH) | FOR_RECORDS | FOR(TOP) | FOR(SET),
 	  "samples in each 8 bytes on average",
 	  "the same, said as samples in each 8 bytes (1e-4 is one in 80000 bytes); records say how many samples fell into "
 	  "their block" },
 	{ OPTION_STOP_RECORDING, "stop-recording", NULL, FOR(SET), "record nothing new", "record nothing new" },
 	{ OPTION_START_RECORDING, "start-recording", NULL, FOR(SET), "record again what was recorded before",
 	  "record again what was recorded before" },
-	{ OPTION_DEPTH, "depth", "N", FOR(ATTACH) | FOR_RECORDS | FOR(SET),
+	{ OPTION_DEPTH, "depth", "N", FOR(ATTACH) | FOR_RECORDS | FOR(TOP) | FOR(SET),
 	  "frames kept of a call stack, 1 to " LIMIT_DEPTH,
 	  "frames kept of a call stack, 1 to " LIMIT_DEPTH " (attach: default " LIMIT_DEPTH ")" },
-	{ OPTION_MAX_MEMORY, "max-memory", "SIZE", FOR(ATTACH) | FOR_RECORDS | FOR(CHECK),
+	{ OPTION_MAX_MEMORY, "max-memory", "SIZE", FOR(ATTACH) | FOR_RECORDS | FOR(TOP) | FOR(CHECK),
 	  "most memory that the records may use",
 	  "most memory that the records may use, with suffix K, M or G (default: a quarter of what the machine has free, an "
 	  "eighth of what a limit leaves the process; at least " LIMIT_MEMORY_LEAST ", at most " LIMIT_MEMORY_MOST
 	  ")" },
-	{ OPTION_ALLOCATOR, "allocator", "NAME=KIND", FOR(ATTACH) | FOR_RECORDS | FOR(CHECK),
+	{ OPTION_ALLOCATOR, "allocator", "NAME=KIND", FOR(ATTACH) | FOR_RECORDS | FOR(TOP) | FOR(CHECK),
 	  "also track a function of this name",
 	  "also track a function of this name; may be repeated. KIND is a known function with the same arguments, like "
 	  "malloc, or a layout, like 'alloc(_,size)' and 'free(_,block)'; add the word nothrow if the function never throws and "
@@ -98,6 +102,8 @@ const struct option_description option_table[] = {
 	  "the profile of what is live when the command ends; also by a signal" },
 	{ OPTION_EVERY, "every", "TIME", FOR(RUN), "take a profile each time so much has passed",
 	  "write a profile each time so much has passed, as 60s or 5m; needs -o" },
+	{ OPTION_EVERY, "every", "TIME", FOR(TOP), "time between two looks",
+	  "time between two looks, as 10s or 500ms (default: 2s); where a look takes long, they are further apart" },
 	{ OPTION_ON, "on", "SIGNAL", FOR(RUN), "take a profile when heapsnap gets this signal",
 	  "write a profile when heapsnap, not the command, gets this signal, as SIGUSR2; needs -o" },
 	{ OPTION_ANYWAY, "anyway", NULL, FOR(RUN), "run the command also where it cannot be recorded",
@@ -130,9 +136,10 @@ const struct option_description option_table[] = {
 	  "whole names, however long, also on a terminal" },
 	{ OPTION_LEDGER, "ledger", NULL, FOR(DUMP) | FOR_RECORDS | FOR(REPORT),
 	  "all counters of what was seen and lost", "all counters of what was seen and lost" },
-	{ OPTION_OWN, "own", "REGEX", FOR_VIEWS | FOR(WHY), "functions or modules that are your own code",
+	{ OPTION_OWN, "own", "REGEX", FOR_VIEWS | FOR(WHY) | FOR(TOP), "functions or modules that are your own code",
 	  "functions or modules that are your own code, and so may be a site; may be repeated. See heapsnap-report(1)" },
-	{ OPTION_LIBRARY, "library", "REGEX", FOR_VIEWS | FOR(WHY), "functions or modules that are not your own code",
+	{ OPTION_LIBRARY, "library", "REGEX", FOR_VIEWS | FOR(WHY) | FOR(TOP),
+	  "functions or modules that are not your own code",
 	  "functions or modules that are not your own code, and so no site; may be repeated" },
 	{ OPTION_ERRORS, "errors", NULL, FOR(DUMP) | FOR_RECORDS, "label stacks with their standard errors",
 	  "label each stack of the profile with its number of samples and its standard error" },

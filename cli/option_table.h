@@ -18,7 +18,8 @@ enum command {
 	COMMAND_REPORT,
 	COMMAND_DIFF,
 	COMMAND_PROFILE,
-	COMMAND_WHY
+	COMMAND_WHY,
+	COMMAND_TOP
 };
 
 struct command_description {
@@ -84,9 +85,9 @@ enum option_id {
 // Commands on processes that are there: by their numbers, or by what they are.
 #define FOR_PROCESSES                                                                                                  \
 	(FOR(CHECK) | FOR(ATTACH) | FOR(SET) | FOR(DUMP) | FOR(DETACH) | FOR(STATUS) | FOR(PROFILE) | FOR(WHY) |       \
-	 FOR(REPORT))
+	 FOR(TOP) | FOR(REPORT))
 // Whose standard output is its own.
-#define FOR_RESULTS (FOR_ALL & ~FOR(NONE) & ~FOR(RUN))
+#define FOR_RESULTS (FOR_ALL & ~FOR(NONE) & ~FOR(RUN) & ~FOR(TOP))
 
 // Limits as users write them. options.c has the numbers, and asserts that they agree.
 #define LIMIT_DEPTH        "256"

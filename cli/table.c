@@ -44,8 +44,7 @@ static const char *end_of(const char *text, size_t room)
 	return text;
 }
 
-// How many bytes of its beginning fit into `room` columns.
-static size_t beginning_of(const char *text, size_t room)
+size_t table_beginning(const char *text, size_t room)
 {
 	const char *at = text;
 
@@ -86,7 +85,7 @@ static struct hs_error *shorten(const struct table_text *text, const char *sourc
 	if (!text->has_ends)
 		return hs_format(ret, "%s…%s%s", text->mark, end_of(name, room - 1), source);
 	head = (room - 1) / 2;
-	return hs_format(ret, "%s%.*s…%s%s", text->mark, (int)beginning_of(name, head), name,
+	return hs_format(ret, "%s%.*s…%s%s", text->mark, (int)table_beginning(name, head), name,
 			 end_of(name, room - 1 - head), source);
 }
 

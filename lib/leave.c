@@ -2,6 +2,21 @@
 #include "lib/leave.h"
 
 #include "attach/guard/interrupt_signal.h"
+#include "lib/status.h"
+
+struct hs_error *hs_enter(const struct process *process, const struct hs_attach_options *options, struct hs_entry *ret)
+{
+	struct hs_attach_result attach;
+	struct hs_status status;
+	struct hs_error *error = hs_status_read(process, &status, NULL);
+
+	*ret = (struct hs_entry){ .was_attached = !error && status.state == HS_STATE_ATTACHED };
+	hs_error_destroy(error);
+	if (!ret->was_attached)
+		return hs_attach(process, options, &attach);
+	ret->is_stopped = status.has_settings && status.sampling.mode == HS_SAMPLING_STOPPED;
+	return NULL;
+}
 
 bool hs_leave_is_nothing_left(const struct hs_error *error)
 {

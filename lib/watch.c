@@ -9,7 +9,6 @@
 #include "lib/leave.h"
 #include "lib/malloc_heap.h"
 #include "lib/pause.h"
-#include "lib/status.h"
 
 _Static_assert((int)CUT_TIMES_LEAST >= (int)TREND_LEAST && (int)CUT_TIMES_MOST < (int)TREND_MOST,
 	       "enough for a verdict, and no more than there is room for");
@@ -149,25 +148,19 @@ static struct hs_error *leave(const struct process *process, const struct hs_wat
 	return NULL;
 }
 
-// Attaches, unless that is so already. What else it may have (an unfinished attach, say), attach deals with.
 static struct hs_error *enter(const struct process *process, const struct hs_watch_options *options,
 			      struct hs_watch_result *result)
 {
-	struct hs_attach_result attach;
-	struct hs_status status;
-	struct hs_error *error = hs_status_read(process, &status, NULL);
+	struct hs_entry entry;
+	struct hs_error *error = hs_enter(process, &options->attach, &entry);
 
-	result->was_attached = !error && status.state == HS_STATE_ATTACHED;
-	hs_error_destroy(error);
-	if (!result->was_attached)
-		return hs_attach(process, &options->attach, &attach);
-	if (status.has_settings && status.sampling.mode == HS_SAMPLING_STOPPED)
-		return hs_error_create(
-			HS_ERROR_REFUSED,
-			"process %d is attached, and nothing new is recorded, so that nothing can be seen "
-			"to grow: heapsnap set %d --start-recording",
-			(int)process->pid, (int)process->pid);
-	return NULL;
+	result->was_attached = !error && entry.was_attached;
+	if (error || !entry.is_stopped)
+		return error;
+	return hs_error_create(HS_ERROR_REFUSED,
+			       "process %d is attached, and nothing new is recorded, so that nothing can be seen "
+			       "to grow: heapsnap set %d --start-recording",
+			       (int)process->pid, (int)process->pid);
 }
 
 static struct hs_error *judge(struct hs_watch_result *result)

@@ -31,14 +31,14 @@ strip --strip-all "$work/build/static/heapsnap"
 # Licences of what is linked in; the versions are a part of how the program was built.
 licences=$work/licences
 mkdir "$licences"
-for package in libc6-dev libdw-dev libelf-dev zlib1g-dev liblzma-dev libbz2-dev libprotobuf-c-dev libiberty-dev libzycore-dev; do
+for package in libc6-dev libdw-dev libelf-dev zlib1g-dev liblzma-dev libbz2-dev libprotobuf-c-dev libiberty-dev libncurses-dev libzycore-dev; do
 	cp "/usr/share/doc/$package/copyright" "$licences/$package"
 done
 cp "$work/zydis/LICENSE" "$licences/zydis"
 cp "$work/build/proto/page/licences.txt" "$licences/page"
 {
 	echo "Linked into this program, as Debian has it; Zydis was built from the sources of its Debian package."
-	dpkg-query -W -f '${Package} ${Version}\n' libc6-dev libdw-dev libelf-dev zlib1g-dev liblzma-dev libbz2-dev libprotobuf-c-dev libiberty-dev libzycore-dev libzydis-dev gcc
+	dpkg-query -W -f '${Package} ${Version}\n' libc6-dev libdw-dev libelf-dev zlib1g-dev liblzma-dev libbz2-dev libprotobuf-c-dev libiberty-dev libncurses-dev libzycore-dev libzydis-dev gcc
 } >"$licences/VERSIONS"
 
 name=heapsnap-$version-$architecture

@@ -107,6 +107,23 @@ void growth_series_thin(struct growth_series *series)
 	series->count = (series->count + 1) / 2;
 }
 
+void growth_series_drop_first(struct growth_series *series)
+{
+	const size_t left = series->count - 1;
+	const double seconds = left > 0 ? series->cuts[1].seconds : 0;
+
+	free(series->values[0]);
+	memmove(series->cuts, series->cuts + 1, left * sizeof(series->cuts[0]));
+	memmove(series->totals, series->totals + 1, left * sizeof(series->totals[0]));
+	memmove(series->values, series->values + 1, left * sizeof(series->values[0]));
+	memmove(series->value_counts, series->value_counts + 1, left * sizeof(series->value_counts[0]));
+	series->values[left] = NULL;
+	series->value_counts[left] = 0;
+	series->count = left;
+	for (size_t i = 0; i < left; i++)
+		series->cuts[i].seconds -= seconds;
+}
+
 void growth_series_deinit(struct growth_series *series)
 {
 	for (size_t i = 0; i < series->count; i++)
@@ -207,6 +224,7 @@ static struct hs_error *make_sites(const struct growth_series *series, struct gr
 		for (size_t cut = 0; cut < series->count; cut++)
 			values[cut] = value_at(series, cut, i);
 		ret->sites[ret->count] = site_of(series, values);
+		ret->sites[ret->count].number = (uint32_t)i;
 		ret->sites[ret->count++].site = series->last[i];
 	}
 	qsort(ret->sites, ret->count, sizeof(*ret->sites), compare_sites);

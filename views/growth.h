@@ -51,10 +51,13 @@ struct hs_error *growth_series_add(struct growth_series *series, const struct gr
 				   const struct named_profile *named, const struct site_list *sites) HS_MUST_CHECK;
 // Every second cut goes; the first one stays. pre: an odd number, so that the last one stays too.
 void growth_series_thin(struct growth_series *series);
+// Forgets the oldest cut; seconds count from the next one then. pre: there is one
+void growth_series_drop_first(struct growth_series *series);
 void growth_series_deinit(struct growth_series *series);
 
 struct growth_site {
 	const struct site *site;              // of the list added last; NULL for all
+	uint32_t number;                      // of the site: the same one in all that is made of one series; 0 for all
 	struct trend live;                    // bytes
 	double blocks_first, blocks_last;     // live
 	double blocks_gained_late;            // since the middle cut

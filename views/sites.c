@@ -281,6 +281,35 @@ struct hs_error *sites_make(const struct named_profile *named, struct site_list 
 	return sites_make_of(named, &(struct site_options){ .order = ORDER_LIVE }, ret);
 }
 
+struct hs_error *site_samples(const struct named_profile *named, const struct site *wanted, bool **kept_ret)
+{
+	struct site_list scratch = { 0 }; // for one path at a time
+	struct building building = { .named = named, .list = &scratch };
+	bool *kept = calloc(named->profile->sample_count + 1, sizeof(*kept));
+	struct hs_error *error = kept ? NULL : &hs_error_no_memory;
+	struct path path = { 0 };
+	bool is_own;
+
+	for (size_t i = 0; i < named->profile->sample_count && !error; i++) {
+		error = read_stack(&building, &named->profile->samples[i]);
+		if (error)
+			break;
+		const size_t site = find_site(&building, &is_own);
+
+		error = put_path(&building, site, is_own, &path);
+		kept[i] = !error && path.length == wanted->path_length &&
+			  memcmp(path.places, wanted->path, path.length * sizeof(*path.places)) == 0;
+	}
+	free(building.stack);
+	sites_deinit(&scratch);
+	if (error) {
+		free(kept);
+		kept = NULL;
+	}
+	*kept_ret = kept;
+	return error;
+}
+
 void sites_deinit(struct site_list *sites)
 {
 	for (size_t i = 0; i < sites->count; i++)

@@ -38,6 +38,11 @@ struct hs_error *sites_make_of(const struct named_profile *named, const struct s
 struct hs_error *sites_make(const struct named_profile *named, struct site_list *ret) HS_MUST_CHECK;
 void sites_deinit(struct site_list *sites);
 
+// Which of the profile's samples a site is made of: *kept_ret, owned by the caller (free), as stack_filter_apply makes
+// it. HS_ERROR_NO_MEMORY.
+struct hs_error *site_samples(const struct named_profile *named, const struct site *site,
+			      bool **kept_ret) HS_MUST_CHECK;
+
 // "site < caller < caller": short names of `path` from `first` on, at most `limit`. *ret is owned by the caller.
 struct hs_error *site_path_text(const struct named_profile *named, const struct site *site, uint32_t first,
 				uint32_t limit, char **ret) HS_MUST_CHECK;

@@ -42,6 +42,7 @@ ONE_DOOR = [
     (r"protobuf-c/.*|.*\.pb-c\.h", ["proto/pprof/pprof_encoder.c"], "generated types stay out of the data model"),
     (r"elfutils/.*|dwarf\.h|gelf\.h|libelf\.h", ["snapshot/symbols/debug_info.c", "snapshot/symbols/debug_units.c", "snapshot/symbols/debug_units.h"],
      "symbol files are hostile, and read in one place"),
+    (r"curses\.h|ncurses.*|term\.h", ["cli/terminal_codes.c"], "the data base of terminals; the rest of ncurses takes signals for itself"),
     (r"libiberty/.*|demangle\.h", ["snapshot/symbols/demangle.c"], "so that names can be demangled another way one day"),
 ]
 SOURCE = re.compile(r".*\.(c|h|S|cc|cpp|py|sh|proto|js|mjs)$|dev$|\.ci/run$")

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-COMMANDS = ["check", "attach", "run", "set", "dump", "profile", "why", "report", "diff", "detach", "status"]
+COMMANDS = ["check", "attach", "run", "set", "dump", "profile", "why", "top", "report", "diff", "detach", "status"]
 WIDTH = 80
 COMPOPT = 'compopt() { options=$*; }; '  # bash has it only while it completes
 

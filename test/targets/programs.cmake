@@ -7,6 +7,7 @@ hs_target_library(surroundings_library plugin.c ALLOCATE=surroundings_library_al
 hs_target_program(ground_truth)
 target_link_libraries(ground_truth PRIVATE truth_library)
 hs_target_program(changes)
+hs_target_program(top_sites)
 hs_target_program(cycles)
 hs_target_program(list_moves)
 hs_target_program(filled_stacks)

@@ -149,6 +149,34 @@ static void test_thin(void)
 	watch_free(&watch);
 }
 
+// The oldest cuts go one by one; the sites keep their numbers.
+static void test_drop_first(void)
+{
+	struct watch watch;
+	char text[500];
+	uint32_t number;
+
+	watch_make(&watch, CUTS, false);
+	number = watch.growth.sites[0].number;
+	growth_deinit(&watch.growth);
+	growth_series_drop_first(&watch.series);
+	growth_series_drop_first(&watch.series);
+	CHECK_EQUAL(watch.series.count, 5);
+	for (size_t i = 0; i < 5; i++)
+		CHECK_EQUAL(watch.series.cuts[i].seconds, 2 * (double)i);
+	CHECK(!growth_make(&watch.series, &watch.growth));
+	describe(&watch, 6, text, sizeof(text));
+	CHECK_STRING(text, "put:18 grows 5000/s temporary 0/s survived 40000 (1.00)\n"
+			   "get:40 0/s temporary 20000/s survived 0 (0.00)\n"
+			   "put:25 0/s temporary 0/s survived 3000 (1.00)\n");
+	CHECK_EQUAL(watch.growth.sites[0].number, number);
+	CHECK(watch.growth.sites[1].number != number && watch.growth.sites[2].number != number);
+	growth_deinit(&watch.growth);
+	while (watch.series.count)
+		growth_series_drop_first(&watch.series);
+	watch_free(&watch);
+}
+
 // What is a vector, and what is not. Bytes in thousands.
 static void test_steps(void)
 {
@@ -189,6 +217,7 @@ int main(void)
 	test_watch();
 	test_unsure();
 	test_thin();
+	test_drop_first();
 	test_steps();
 	return CHECK_RESULT();
 }

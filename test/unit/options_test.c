@@ -109,6 +109,14 @@ static void test_times(void)
 	bad("why 1 --page x.pb.gz", "--page expects a name that ends in .html");
 	bad("why 1 --page .html", "--page expects a name that ends in .html");
 	bad("profile 1 --for 1s --page x.html", "--page is only valid with why");
+	CHECK_EQUAL(good("top 1").every_ns, 0);
+	CHECK_EQUAL(good("top 1 --every 500ms --exact").every_ns, 500000000);
+	CHECK(good("top --name redis").command == COMMAND_TOP);
+	bad("top 1 --every 0", "--every expects a time");
+	bad("top", "PID is missing");
+	bad("top 1 --json", "--json is only valid with");
+	bad("top 1 -o x", "-o is only valid with");
+	bad("attach 1 --every 1s", "--every is only valid with run and top");
 }
 
 static void test_sizes(void)
@@ -227,14 +235,15 @@ static void test_settings(void)
 	bad("set 1 --samples-per-word 1e-3 --budget 3", "only one of --sample");
 	bad("set 1 --exact --stop-recording", "exclude each other");
 	bad("set 1 --start-recording --stop-recording", "exclude each other");
-	bad("set 1 --exact --max-memory 1M", "--max-memory is only valid with check, attach, run, profile and why");
+	bad("set 1 --exact --max-memory 1M",
+	    "--max-memory is only valid with check, attach, run, profile, why and top");
 	bad("set 1 --depth 0", "--depth expects a number from 1 to 256");
 	bad("set 1 --sample", "--sample needs a value");
 	bad("set 1 --samples-per-word", "--samples-per-word needs a value");
 	bad("attach 1 --stop-recording", "--stop-recording is only valid with set");
-	bad("status 1 --exact", "--exact is only valid with attach, run, set, profile and why");
+	bad("status 1 --exact", "--exact is only valid with attach, run, set, profile, why and top");
 	bad("detach 1 --samples-per-word 1e-3",
-	    "--samples-per-word is only valid with attach, run, set, profile and why");
+	    "--samples-per-word is only valid with attach, run, set, profile, why and top");
 }
 
 static void test_run(void)
@@ -315,11 +324,11 @@ static void test_wrong(void)
 	bad("attach 1 --depth", "--depth needs a value");
 	bad("attach 1 -o x", "-o is only valid with run, dump, profile, why, report and diff");
 	bad("status -o x", "-o is only valid with run, dump, profile, why, report and diff");
-	bad("dump 1 -o x --depth 5", "--depth is only valid with attach, run, set, profile and why");
+	bad("dump 1 -o x --depth 5", "--depth is only valid with attach, run, set, profile, why and top");
 	bad("attach 1 --errors", "--errors is only valid with run, dump, profile and why");
 	CHECK(good("dump 1 -o x --errors").errors);
 	CHECK(!good("dump 1 -o x").errors);
-	bad("detach 1 --max-memory 1M", "--max-memory is only valid with check, attach, run, profile and why");
+	bad("detach 1 --max-memory 1M", "--max-memory is only valid with check, attach, run, profile, why and top");
 	bad("frobnicate 1", "unknown command 'frobnicate'\n");
 	bad("dmup 1", "did you mean 'dump'?\n");
 	bad("pump 1", "did you mean 'dump'?\n");

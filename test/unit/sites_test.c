@@ -229,6 +229,35 @@ static void test_called(const struct frame_rules *rules)
 	}
 }
 
+// Each sample is of one site.
+static void test_samples(const struct frame_rules *rules)
+{
+	uint32_t owners[64] = { 0 };
+	struct profile_view view;
+
+	CHECK(!profile_view_make(&made_profile, rules, &view));
+	for (size_t i = 0; i < view.sites.count; i++) {
+		const struct site *site = &view.sites.items[i];
+		int64_t live = 0;
+		uint32_t stacks = 0;
+		bool *kept = NULL;
+
+		CHECK(!site_samples(&view.named, site, &kept));
+		for (size_t k = 0; k < made_profile.sample_count; k++) {
+			owners[k] += kept[k];
+			stacks += kept[k];
+			live += kept[k] ? made_profile.samples[k].values.live_bytes : 0;
+		}
+		CHECK(kept[site->sample]);
+		CHECK_EQUAL(stacks, site->stack_count);
+		CHECK_EQUAL(live, site->values.live_bytes);
+		free(kept);
+	}
+	for (size_t k = 0; k < made_profile.sample_count; k++)
+		CHECK_EQUAL(owners[k], 1);
+	profile_view_deinit(&view);
+}
+
 int main(void)
 {
 	struct frame_rules *rules = NULL;
@@ -239,6 +268,7 @@ int main(void)
 	test_path(rules);
 	test_places(rules);
 	test_called(rules);
+	test_samples(rules);
 	test_rules(rules);
 	frame_rules_destroy(rules);
 	return CHECK_RESULT();

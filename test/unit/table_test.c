@@ -71,9 +71,9 @@ static void test_columns(void)
 		     "e");
 	CHECK_STRING(end_of("abc", 0), "");
 	CHECK_STRING(end_of("abc", 3), "abc");
-	CHECK_EQUAL(beginning_of("gr\xc3\xb6\xc3\x9f", 3), 4);
-	CHECK_EQUAL(beginning_of("\xff", 3), 0);
-	CHECK_EQUAL(beginning_of("abc", 9), 3);
+	CHECK_EQUAL(table_beginning("gr\xc3\xb6\xc3\x9f", 3), 4);
+	CHECK_EQUAL(table_beginning("\xff", 3), 0);
+	CHECK_EQUAL(table_beginning("abc", 9), 3);
 }
 
 // A name as long as a hostile file may have one is measured once, not once for each of its characters.
