@@ -28,9 +28,9 @@ enum {
 	TOLD_MOST = 3,      // processes that could not be recorded, each in a message
 	LOOK_MS = 1000,     // however a stop may be missed, it is looked at so often
 	LEAVE_MS = 1000,
+	HELD_ALWAYS = 40, // programs, however long that takes
 	WRITER_NICE = 10,
 };
-static const uint64_t HELD_AT_ONCE = 2000000000; // ns
 
 enum outcome { OUTCOME_FORKED, OUTCOME_RECORDED, OUTCOME_TOO_MANY, OUTCOME_FAILED };
 
@@ -52,14 +52,15 @@ struct run_family {
 	size_t count, room;
 	pid_t writers[WRITERS_MOST]; // 0 = none
 	struct hs_run_children tally;
+	size_t held; // programs, for `held_ns` in all
 	uint64_t began_ns, held_ns;
 	size_t told;
 	bool is_leaving; // the command has ended
 };
 
-bool run_family_may_hold(uint64_t since_ns, uint64_t held_ns)
+bool run_family_may_hold(size_t programs, uint64_t since_ns, uint64_t held_ns)
 {
-	return held_ns < HELD_AT_ONCE || held_ns - HELD_AT_ONCE < since_ns / 2;
+	return programs < HELD_ALWAYS || held_ns < since_ns / 4;
 }
 
 static bool is_command(const struct run_family *family, const struct member *member)
@@ -146,6 +147,7 @@ static struct hs_error *record(struct run_family *family, struct member *member,
 	if (!error)
 		error = hs_attach(&member->process, &family->options->attach, attached);
 	launch_go_on(&member->process);
+	family->held++;
 	family->held_ns += hs_monotonic_ns() - began;
 	return error;
 }
@@ -158,8 +160,9 @@ static bool handle_exec(struct run_family *family, struct member *member, struct
 	struct hs_error *error;
 
 	read_name(member);
-	if (family->is_leaving || (!is_command(family, member) &&
-				   !run_family_may_hold(hs_monotonic_ns() - family->began_ns, family->held_ns))) {
+	if (family->is_leaving ||
+	    (!is_command(family, member) &&
+	     !run_family_may_hold(family->held, hs_monotonic_ns() - family->began_ns, family->held_ns))) {
 		member->outcome = OUTCOME_TOO_MANY;
 		follow_threads_go_on(&member->follow);
 		return false;

@@ -12,11 +12,13 @@
 #include "lib/run.h"
 #include "lib/run_signals.h"
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-// Pure: whether one more program may be held, after so long, when others were held for `held_ns` in all: for two
-// seconds, and half of the time.
-bool run_family_may_hold(uint64_t since_ns, uint64_t held_ns);
+// Pure: whether one more program may be held, after so long, when so many were held for `held_ns` in all: the first 40,
+// and then as many as take a quarter of the time.
+bool run_family_may_hold(size_t programs, uint64_t since_ns, uint64_t held_ns);
 
 struct run_family; // opaque
 
