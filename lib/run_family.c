@@ -17,19 +17,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum {
 	MEMBERS_MOST = 200, // followed at one time; each takes two descriptors
 	WRITERS_MOST = 4,   // profiles written at one time
-	WAITING_MOST = 8,   // and heaps that wait for that: more are waited for
+	WAITING_MOST = 32,  // and heaps that wait for that: more are waited for
 	TOLD_MOST = 3,      // processes that could not be recorded, each in a message
 	LOOK_MS = 1000,     // however a stop may be missed, it is looked at so often
 	LEAVE_MS = 1000,
 	HELD_ALWAYS = 40, // programs, however long that takes
-	WRITER_NICE = 10,
 };
 
 enum outcome { OUTCOME_FORKED, OUTCOME_RECORDED, OUTCOME_TOO_MANY, OUTCOME_FAILED };
@@ -328,7 +326,6 @@ static bool start_writer(struct member *member, pid_t *writer, const struct run_
 	}
 	run_signals_of_writer(signals);
 	target_is_followed_by((uint32_t)tool);
-	(void)!setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + WRITER_NICE);
 	*ret = (struct hs_run_event){ .kind = HS_RUN_CHILD,
 				      .copy = HS_STEAL_POINTER(member->copy),
 				      .error = HS_STEAL_POINTER(member->error),
