@@ -86,6 +86,24 @@ def kinds():
     say("  fork, posix_spawn, threads, children of children: all that execute a program are recorded from its beginning")
 
 
+def ends():
+    """The command itself, whatever ends it, with one thread and with many; also where another thread than the main one executes a program."""
+    for words, status, also in ((["return", "7"], 7, {}), (["raise", "9"], -9, {}), (["crash"], -11, {}), (["_exit", "9"], 9, {}),
+                                (["others", "sleep", "0.2", "return", "5"], 5, {"in_thread": (1, 3001)}),
+                                (["others", "others", "sleep", "0.2", "raise", "9"], -9, {"in_thread": (2, 6002)}),
+                                (["threads", "200", "return", "5"], 5, {}), (["threads", "200", "raise", "9"], -9, {}),
+                                (["exec", PROGRAM, "return", "3"], 3, {}), (["others", "exec", PROGRAM, "return", "3"], 3, {}),
+                                (["threads", "50", "exec", PROGRAM, "return", "3"], 3, {}), (["threads", "50", "spawn", "2", "return", "3"], 3, {})):
+        path = os.path.join(temporary_directory(), "end.pb.gz")
+        result = run(PROGRAM, *words, options=["--at-exit", path])
+        check_equal(result.status, status, str(result))
+        check(os.path.exists(path), f"no profile: {result}")
+        found = live(path)
+        for name, values in {**FIRST, **also}.items():
+            check_equal(found.get(name), values, f"{name} of {words}: {found}")
+    say("  the command has the same status, or signal, and its heap at that moment")
+
+
 def names():
     directory = temporary_directory()
     path = os.path.join(directory, "end.pb.gz")
@@ -208,4 +226,4 @@ def ordinary_user():
     say("  an ordinary user's")
 
 
-run_cases([kinds, names, unharmed, left_over, killed, many, told, beginning_is_exact, ordinary_user], "run_children")
+run_cases([kinds, ends, names, unharmed, left_over, killed, many, told, beginning_is_exact, ordinary_user], "run_children")
