@@ -208,18 +208,18 @@ static struct hs_error *run_to_moment(struct holding *holding, bool *missed_ret)
 }
 
 // Instead of the breakpoint's signal it gets SIGSTOP, by which it stands without a tracer.
-static struct hs_error *leave_stopped(pid_t pid)
+static struct hs_error *leave_stopped(pid_t tid)
 {
-	struct hs_error *error = ptrace_detach(pid, SIGSTOP);
+	struct hs_error *error = ptrace_detach(tid, SIGSTOP);
 	struct stop stop;
 
 	if (!error)
-		error = launch_next_stop(pid, &stop);
+		error = launch_next_stop(tid, &stop);
 	if (error)
 		return error;
 	if (stop.kind == STOP_EXITED || stop.kind == STOP_UNKNOWN)
-		return launch_ended(pid);
-	stop_consume(pid);
+		return launch_ended(tid);
+	stop_consume(tid);
 	return NULL;
 }
 
@@ -292,20 +292,20 @@ static struct hs_error *refuse_filters(const struct process *process)
 }
 
 // Out of the stop of the breakpoint, whose signal it is not to get, into one of this tool's making.
-static struct hs_error *stop_in_place(pid_t pid)
+static struct hs_error *stop_in_place(pid_t tid)
 {
-	struct hs_error *error = ptrace_interrupt(pid);
+	struct hs_error *error = ptrace_interrupt(tid);
 	struct stop stop;
 
 	if (!error)
-		error = ptrace_continue(pid, 0);
+		error = ptrace_continue(tid, 0);
 	while (!error) {
-		error = launch_next_stop(pid, &stop);
+		error = launch_next_stop(tid, &stop);
 		if (error || stop.kind == STOP_EVENT)
 			return error;
-		error = ptrace_interrupt(pid); // any other stop has taken the interrupt away
+		error = ptrace_interrupt(tid); // any other stop has taken the interrupt away
 		if (!error)
-			error = launch_pass(pid, &stop);
+			error = launch_pass(tid, &stop);
 	}
 	return error;
 }
