@@ -347,18 +347,22 @@ static bool settle(struct run_family *family, const struct run_signals *signals,
 	*waiting_ret = 0;
 	for (size_t i = 1; i < family->count; i++) {
 		struct member *member = family->members[i];
+		const bool is_wanted = member->copy || member->error;
 		pid_t *writer = NULL;
 
 		for (int slot = 0; slot < WRITERS_MOST && !writer; slot++)
 			writer = family->writers[slot] ? NULL : &family->writers[slot];
-		if (member->is_over && (member->copy || member->error) && writer && !is_writer)
+		if (member->is_over && is_wanted && writer && !is_writer)
 			is_writer = start_writer(member, writer, signals, ret);
-		else if (!member->is_over || member->copy || member->error) {
+		else if (!member->is_over || is_wanted) {
 			*waiting_ret += member->is_over;
 			family->members[left++] = member;
 			continue;
 		}
-		destroy_member(member);
+		if (is_writer)
+			family->members[left++] = member; // the copy reads its handle
+		else
+			destroy_member(member);
 	}
 	family->count = left;
 	return is_writer;
