@@ -101,20 +101,24 @@ static void print_estimates(const struct options *options, const struct heap_pro
 		      total->live_records == 1 ? "recorded block" : "recorded blocks", now);
 	if (options->has_sampling && options->sampling.mode == HS_SAMPLING_EXACT)
 		return; // what was sampled was so before
-	if (options->command == COMMAND_PROFILE || (options->command == COMMAND_WHY && profile->period > 1))
+	if (options->command == COMMAND_PROFILE || profile->has_ended ||
+	    (options->command == COMMAND_WHY && profile->period > 1))
 		console_print(options, "For exact numbers: --exact\n"); // it was detached meanwhile, as a rule
 	else if (profile->memory.is_known && !profile->has_ended && profile->period > 1 && !profile->is_stopped)
 		console_print(options, "For exact numbers from now on: heapsnap set %" PRId32 " --exact\n",
 			      profile->pid);
 }
 
-static void print_completeness(const struct options *options, const struct heap_profile *profile)
+static void print_completeness(const struct options *options, const struct heap_profile *profile,
+			       bool is_one_of_several)
 {
 	HS_CLEANUP_FREE char *text = NULL;
 	struct hs_error *error = profile->is_foreign ? NULL : completeness_text(profile, &text);
 
 	if (profile->is_foreign)
 		console_print(options, "What is missing is not known: the file is another program's.\n");
+	else if (!error && is_one_of_several && strncmp(text, "Nothing", 7) == 0)
+		console_print(options, "Nothing lost of this process.\n");
 	else
 		console_print(options, "%s%s\n", error ? error->message : text,
 			      options->ledger || error || strncmp(text, "Nothing", 7) == 0
@@ -141,11 +145,21 @@ static void print_ledger(const struct options *options, const struct heap_profil
 	}
 }
 
-void truth_print(const struct options *options, const struct heap_profile *profile)
+static void print_truth(const struct options *options, const struct heap_profile *profile, bool is_one_of_several)
 {
 	if (profile->is_estimate)
 		print_estimates(options, profile);
-	print_completeness(options, profile);
+	print_completeness(options, profile, is_one_of_several);
 	if (options->ledger)
 		print_ledger(options, profile);
+}
+
+void truth_print(const struct options *options, const struct heap_profile *profile)
+{
+	print_truth(options, profile, false);
+}
+
+void truth_print_of_one(const struct options *options, const struct heap_profile *profile)
+{
+	print_truth(options, profile, true);
 }

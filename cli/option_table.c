@@ -16,8 +16,8 @@ const struct command_description command_table[] = {
 	  "run a command and record it",
 	  "Starts the command and records it before any code of it runs. Its exit status, its signals, its input and its output "
 	  "are its own. When it ends, whatever ends it, what was live then is shown on standard error; with --at-exit it is "
-	  "also written. Where the command executes another program, that one is recorded from its beginning; what it forks is "
-	  "not recorded." },
+	  "also written. Where the command executes another program, that one is recorded from its beginning. "
+	  "Processes that it starts are recorded with --children." },
 	{ COMMAND_SET, "set", "PID...", "change what an attached process records from now on",
 	  "change what is recorded from now on",
 	  "Blocks recorded so far stay recorded until they are freed. Prints the old settings and the new ones. "
@@ -99,7 +99,7 @@ const struct option_description option_table[] = {
 	{ OPTION_FORMAT, "format", "FORMAT", FOR(DUMP) | FOR_RECORDS | FOR(REPORT) | FOR(DIFF), "format of the profile",
 	  "format of what is written, whatever its name ends in: pprof, html, json; but for diff also collapsed, speedscope" },
 	{ OPTION_AT_EXIT, "at-exit", "FILE", FOR(RUN), "where the profile of the end goes",
-	  "the profile of what is live when the command ends; also by a signal" },
+	  "the profile of what is live when the command ends; also by a signal. DIR/ makes a name of program, PID and time" },
 	{ OPTION_EVERY, "every", "TIME", FOR(RUN), "take a profile each time so much has passed",
 	  "write a profile each time so much has passed, as 60s or 5m; needs -o" },
 	{ OPTION_EVERY, "every", "TIME", FOR(TOP), "time between two looks",
@@ -108,6 +108,10 @@ const struct option_description option_table[] = {
 	  "write a profile when heapsnap, not the command, gets this signal, as SIGUSR2; needs -o" },
 	{ OPTION_ANYWAY, "anyway", NULL, FOR(RUN), "run the command also where it cannot be recorded",
 	  "run the command also where it cannot be recorded; without it, it is not run then" },
+	{ OPTION_CHILDREN, "children", NULL, FOR(RUN), "record the processes that the command starts, too",
+	  "record also what the command starts, and what that starts: each process that executes a program, from then to its "
+	  "end, with a profile of its own. Of --at-exit DIR/ each has its name, PID and time in DIR/; of --at-exit FILE "
+	  "children have their PID before the ending" },
 	{ OPTION_FOR, "for", "TIME", FOR(PROFILE), "how long to record",
 	  "how long to record: seconds, or a number with ms, s, m or h (500ms, 90s, 2m)" },
 	{ OPTION_FOR, "for", "TIME", FOR(WHY), "how long to watch",

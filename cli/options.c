@@ -207,6 +207,8 @@ static bool *flag_of(struct options *options, enum option_id id)
 		return &options->ledger;
 	case OPTION_ANYWAY:
 		return &options->anyway;
+	case OPTION_CHILDREN:
+		return &options->children;
 	case OPTION_WIDE:
 		return &options->wide;
 	case OPTION_CUMULATIVE:
@@ -337,6 +339,9 @@ static bool check_settings(const struct options *options)
 		return options_refuse(options,
 				      "a file like %s is nothing that heapsnap writes; --format says what it shall be",
 				      options->output);
+	if (options->children && (options->every_ns || options->on_signal))
+		return options_refuse(options, "%s",
+				      "with --children profiles are those of the end: not --every and --on");
 	if (options->output && !*options->output)
 		return options_refuse(options, "%s", "the output file's name is empty");
 	if (options->command != COMMAND_DUMP && options->output && options->output[strlen(options->output) - 1] == '/')

@@ -49,6 +49,7 @@ struct options {
 	uint64_t every_ns;          // run: --every; 0 = none given
 	int on_signal;              // run: --on; 0 = none given
 	bool anyway;                // run: --anyway
+	bool children;              // run: --children
 	bool json, quiet, verbose;
 	bool wants_json; // --json stands somewhere, though what is wrong with the line may come before it
 	bool help, version;

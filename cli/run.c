@@ -8,16 +8,59 @@
 #include "cli/headline.h"
 #include "cli/unseen_text.h"
 #include "cli/view_text.h"
+#include "lib/dump_path.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 // As shells, env(1) and timeout(1) end where a command was not run.
 enum { STATUS_NOT_RUN = 125, STATUS_NOT_EXECUTABLE = 126, STATUS_NOT_FOUND = 127 };
 
-static struct hs_error *show(const struct options *options, const struct hs_dump_result *result, const char *output)
+static void add_count(char *text, size_t size, size_t count, const char *words)
+{
+	const size_t used = strlen(text);
+
+	if (count)
+		snprintf(text + used, size - used, "%s%zu %s", used ? ", " : "", count, words);
+}
+
+static const char *processes(size_t count, char *text, size_t size)
+{
+	snprintf(text, size, "%zu %s", count, count == 1 ? "process" : "processes");
+	return text;
+}
+
+// What became of the processes that the command has started.
+static void tell_children(const struct options *options, const struct hs_run_children *children)
+{
+	char text[200] = "", count[COUNT_SIZE];
+
+	if (!children->started)
+		return;
+	processes(children->started, count, sizeof(count));
+	if (!children->are_followed) {
+		console_print(options, "It started at least %s, not recorded; --children records what it starts.\n",
+			      count);
+		return;
+	}
+	add_count(text, sizeof(text), children->recorded, "recorded");
+	add_count(text, sizeof(text), children->forked, "not: executed no program");
+	add_count(text, sizeof(text), children->too_many, "not: too many at once");
+	add_count(text, sizeof(text), children->failed, "could not be");
+	console_print(options, "It started %s, with those of its children: %s.\n", count, text);
+	if (children->left)
+		console_print(options, "%s outlived it: recorded until then, detached, and left to go on.\n",
+			      processes(children->left, count, sizeof(count)));
+}
+
+static struct hs_error *show(const struct options *options, const struct hs_dump_result *result, const char *output,
+			     const struct hs_run_children *children)
 {
 	char file[NUMBER_SIZE], count[COUNT_SIZE];
 	struct hs_error *error;
@@ -27,7 +70,11 @@ static struct hs_error *show(const struct options *options, const struct hs_dump
 	error = view_rows_print(options, &result->view);
 	if (error)
 		return error;
-	truth_print(options, &result->profile);
+	if (children->started)
+		truth_print_of_one(options, &result->profile);
+	else
+		truth_print(options, &result->profile);
+	tell_children(options, children);
 	if (output)
 		console_print(options, "%s: %s, from %s\n", output, number_bytes(result->file_bytes, file),
 			      console_count(result->profile.sample_count, "stack", count));
@@ -35,8 +82,8 @@ static struct hs_error *show(const struct options *options, const struct hs_dump
 }
 
 // Writes and shows what was copied.
-static struct hs_error *finish(const struct options *options, const struct view_options *view, struct heap_copy *copy,
-			       const char *output)
+static struct hs_error *write_copy(const struct options *options, const struct view_options *view,
+				   struct heap_copy *copy, const char *output, struct hs_dump_result *ret)
 {
 	const struct hs_dump_options dump = {
 		.output = output,
@@ -44,14 +91,84 @@ static struct hs_error *finish(const struct options *options, const struct view_
 		.view = *view,
 		.errors = options->errors,
 	};
+
+	return hs_dump_copied(copy, &dump, ret);
+}
+
+static struct hs_error *finish(const struct options *options, const struct view_options *view,
+			       struct hs_run_event *event, const char *output)
+{
 	struct hs_dump_result result;
-	struct hs_error *error = hs_dump_copied(copy, &dump, &result);
+	struct hs_error *error = write_copy(options, view, event->copy, output, &result);
 
 	if (error)
 		return error;
-	error = show(options, &result, output);
+	error = show(options, &result, output, &event->children);
 	hs_dump_result_deinit(&result);
 	return error;
+}
+
+// Where the profile of an end goes: *ret is owned by the caller; NULL = none is written.
+static struct hs_error *at_exit_path(const struct options *options, const char *name, pid_t pid, bool is_child,
+				     char **ret)
+{
+	const char *at_exit = options->at_exit;
+
+	*ret = NULL;
+	if (!at_exit)
+		return NULL;
+	if (hs_output_is_folder(at_exit))
+		return dump_path_make(at_exit, name, (uint32_t)pid, (int64_t)time(NULL), options->format, ret);
+	if (is_child)
+		return hs_run_numbered_name(at_exit, (unsigned)pid, ret);
+	*ret = strdup(at_exit);
+	return *ret ? NULL : &hs_error_no_memory;
+}
+
+static void describe_end(bool has_status, int status, char *text, size_t size)
+{
+	const char *name = WIFSIGNALED(status) ? sigabbrev_np(WTERMSIG(status)) : NULL;
+
+	if (!has_status)
+		snprintf(text, size, "goes on");
+	else if (WIFSIGNALED(status))
+		snprintf(text, size, "was ended by SIG%s", name ? name : "?");
+	else
+		snprintf(text, size, "has ended with exit status %d", WEXITSTATUS(status));
+}
+
+static void print_child(const struct options *options, const struct hs_run_event *event,
+			const struct hs_dump_result *result, const char *output)
+{
+	const struct profile_values *total = &result->profile.total;
+	char end[80], live[NUMBER_SIZE], blocks[COUNT_SIZE];
+
+	describe_end(event->has_status, event->status, end, sizeof(end));
+	console_print(options, "Process %d (%s) %s: %s%s live in %s%s%s\n", (int)event->pid, event->name, end,
+		      result->profile.is_estimate ? "about " : "", number_bytes((uint64_t)total->live_bytes, live),
+		      console_count((uint64_t)total->live_objects, "block", blocks), output ? "; " : "",
+		      output ? output : "");
+}
+
+static enum exit_status write_child(const struct options *options, const struct view_options *view,
+				    struct hs_run_event *event)
+{
+	HS_CLEANUP_FREE char *output = NULL;
+	struct hs_dump_result result;
+	struct hs_error *error = event->error;
+
+	if (!error)
+		error = at_exit_path(options, event->name, event->pid, true, &output);
+	if (!error)
+		error = write_copy(options, view, event->copy, output, &result);
+	if (!error) {
+		print_child(options, event, &result, output);
+		hs_dump_result_deinit(&result);
+	}
+	hs_run_copy_destroy(event->copy);
+	if (error)
+		error = hs_error_prefix(error, "no profile of process %d", (int)event->pid);
+	return error ? console_fail(options, error) : EXIT_DONE;
 }
 
 static enum exit_status write_snapshot(const struct options *options, const struct view_options *view,
@@ -63,7 +180,7 @@ static enum exit_status write_snapshot(const struct options *options, const stru
 	if (!error)
 		error = hs_run_numbered_name(options->output, event->number, &name);
 	if (!error)
-		error = finish(options, view, event->copy, name);
+		error = finish(options, view, event, name);
 	hs_run_copy_destroy(event->copy);
 	return error ? console_fail(options, error) : EXIT_DONE;
 }
@@ -96,29 +213,26 @@ static void tell_executed(const struct options *options, struct hs_run_event *ev
 	hs_error_destroy(event->error);
 }
 
-static void print_end(const struct options *options, pid_t pid, int status)
-{
-	if (WIFSIGNALED(status))
-		console_print(options, "Process %d was ended by SIG%s\n", (int)pid,
-			      sigabbrev_np(WTERMSIG(status)) ? sigabbrev_np(WTERMSIG(status)) : "?");
-	else
-		console_print(options, "Process %d has ended with exit status %d\n", (int)pid, WEXITSTATUS(status));
-}
-
 static void tell_end(const struct options *options, const struct view_options *view, struct hs_run_event *event,
 		     pid_t pid)
 {
+	HS_CLEANUP_FREE char *output = NULL;
 	struct hs_error *error = event->error;
+	char end[80];
 
 	if (!event->is_recorded) {
 		hs_error_destroy(error);
 		if (options->at_exit)
 			console_complain("no profile %s: process %d was not recorded\n", options->at_exit, (int)pid);
+		tell_children(options, &event->children);
 		return;
 	}
-	print_end(options, pid, event->status);
+	describe_end(true, event->status, end, sizeof(end));
+	console_print(options, "Process %d %s\n", (int)pid, end);
+	if (!error)
+		error = at_exit_path(options, event->name, pid, false, &output);
 	if (!error && event->copy)
-		error = finish(options, view, event->copy, options->at_exit);
+		error = finish(options, view, event, output);
 	else if (!error && (options->at_exit || !options->quiet))
 		error = hs_error_create(
 			HS_ERROR_GONE,
@@ -133,9 +247,11 @@ static void tell_end(const struct options *options, const struct view_options *v
 // What the command does is not begun where its profiles could not be written.
 static struct hs_error *check_outputs(const struct options *options)
 {
-	HS_CLEANUP_FREE char *name = NULL;
-	struct hs_error *error = hs_dump_check_output(options->at_exit, options->format);
+	HS_CLEANUP_FREE char *name = NULL, *last = NULL;
+	struct hs_error *error = at_exit_path(options, "heapsnap", getpid(), false, &last);
 
+	if (!error)
+		error = hs_dump_check_output(last, options->format);
 	if (error || !options->output)
 		return error;
 	error = hs_run_numbered_name(options->output, 1, &name);
@@ -164,6 +280,8 @@ static enum exit_status follow(const struct options *options, const struct view_
 		switch (event.kind) {
 		case HS_RUN_SNAPSHOT:
 			return write_snapshot(options, view, &event);
+		case HS_RUN_CHILD:
+			return write_child(options, view, &event);
 		case HS_RUN_EXECUTED:
 			tell_executed(options, &event, pid);
 			break;
@@ -187,6 +305,7 @@ enum exit_status command_run(const struct options *options)
 		.on_signal = options->on_signal,
 		.at_end = options->at_exit || !options->quiet,
 		.anyway = options->anyway,
+		.children = options->children,
 	};
 	struct view_setting setting;
 	struct hs_attach_result attached;

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -35,17 +36,22 @@ struct hs_error *dump_path_make(const char *folder, const char *name, uint32_t n
 			 profile_format_ending(format));
 }
 
+void hs_process_name(const struct process *process, char *ret, size_t size)
+{
+	HS_CLEANUP_FREE char *text = NULL;
+	struct hs_error *error = process_read_file(process, "comm", &text, NULL);
+
+	snprintf(ret, size, "%.*s", error ? 0 : (int)strcspn(text, "\n"), error ? "" : text);
+	hs_error_destroy(error);
+}
+
 struct hs_error *hs_dump_path(const char *output, enum profile_format format, const struct process *process, char **ret)
 {
-	HS_CLEANUP_FREE char *name = NULL;
-	struct hs_error *error;
+	char name[NAME_MAX_BYTES + 1];
 
 	if (!hs_output_is_folder(output))
 		return hs_format(ret, "%s", output);
 	// What cannot be read is no error here: the dump itself says why.
-	error = process_read_file(process, "comm", &name, NULL);
-	hs_error_destroy(error);
-	if (name)
-		name[strcspn(name, "\n")] = 0;
-	return dump_path_make(output, name ? name : "", (uint32_t)process->pid, (int64_t)time(NULL), format, ret);
+	hs_process_name(process, name, sizeof(name));
+	return dump_path_make(output, name, (uint32_t)process->pid, (int64_t)time(NULL), format, ret);
 }

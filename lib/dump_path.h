@@ -8,6 +8,7 @@
 #include "lib/profile_format.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 // Pure: whether it names a folder: it ends with a slash.
@@ -17,6 +18,9 @@ bool hs_output_is_folder(const char *output);
 // and number and the present time. *ret is the caller's (free). HS_ERROR_NO_MEMORY.
 struct hs_error *hs_dump_path(const char *output, enum profile_format format, const struct process *process,
 			      char **ret) HS_MUST_CHECK;
+
+// The name that the process has chosen, as it is now; "" where it cannot be read. `size` is not 0.
+void hs_process_name(const struct process *process, char *ret, size_t size);
 
 // Pure: "DIR/redis-server.1234.20261127T130501Z.pb.gz", with the ending of the format. Of the name, which the process
 // has chosen, letters, digits and

@@ -10,6 +10,8 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "lib/dump_path.h"
+#include "lib/run_family.h"
 #include "lib/run_signals.h"
 #include "snapshot/snapshot.h"
 
@@ -24,6 +26,10 @@
 
 // However a stop of the command may be missed, it is looked at so often.
 enum { LOOK_MS = 1000 };
+// How often it is looked what children it has, ns.
+static const uint64_t CHILDREN_LOOK = 200000000;
+// What its first records may cost, whatever the budget: so a short program is recorded whole.
+enum { FIRST_US = 100000 };
 // The exit status of a writer that cannot copy the command while it runs.
 enum { NEEDS_STOP = 75 };
 
@@ -31,15 +37,18 @@ struct hs_run {
 	struct hs_run_options options;
 	struct process process;
 	struct follow follow;
+	struct run_family *family; // NULL = its children are not recorded
 	struct run_signals signals;
 	bool is_recorded;
-	bool has_ended;         // nothing of it is left but its status
-	uint64_t next_ns;       // CLOCK_MONOTONIC: when a snapshot is due; 0 = never
-	unsigned snapshots;     // begun so far
-	pid_t writer;           // the process that writes one; 0 = none
-	bool needs_stop;        // it cannot be copied while it runs
-	bool is_owed;           // one is still to be taken, with a stop
-	struct heap_copy *last; // of its end
+	bool has_ended;              // nothing of it is left but its status
+	uint64_t next_ns;            // CLOCK_MONOTONIC: when a snapshot is due; 0 = never
+	uint64_t children_ns;        // when its children are looked at next
+	unsigned snapshots;          // begun so far
+	pid_t writer;                // the process that writes one; 0 = none
+	bool needs_stop;             // it cannot be copied while it runs
+	bool is_owed;                // one is still to be taken, with a stop
+	char name[HS_RUN_NAME_SIZE]; // at its end
+	struct heap_copy *last;      // of its end
 	struct hs_error *last_error;
 };
 
@@ -51,6 +60,8 @@ static void destroy(struct hs_run *run)
 {
 	heap_copy_destroy(run->last);
 	hs_error_destroy(run->last_error);
+	follow_end(&run->follow);
+	run_family_end(run->family);
 	process_close(&run->process);
 	free(run);
 }
@@ -80,7 +91,8 @@ static struct hs_error *record(struct hs_run *run, int on_end, struct hs_attach_
 		error = hs_attach(&run->process, &run->options.attach, attached);
 	run->is_recorded = !error;
 	if (!error)
-		error = follow_begin(&run->process, &run->follow);
+		error = run->options.children ? run_family_begin(&run->options, &run->process, &run->family)
+					      : follow_begin(&run->process, &run->follow);
 	if (!error && kill(run->process.pid, SIGCONT) != 0)
 		error = hs_error_system(errno, "cannot let process %d go on", (int)run->process.pid);
 	launch_keeper_end(&keeper);
@@ -144,6 +156,7 @@ struct hs_error *hs_run_begin(const struct hs_run_options *options, struct hs_ru
 	if (!run)
 		return &hs_error_no_memory;
 	run->options = *options;
+	run->options.attach.sampling.first_us = FIRST_US;
 	run->process = PROCESS_CLOSED;
 	target_is_followed_by((uint32_t)getpid());
 	error = begin(run, attached_ret, constructors_missed_ret, why_ret);
@@ -197,7 +210,11 @@ static bool start_writer(struct hs_run *run, struct heap_copy *copy, struct hs_r
 		error = heap_copy_take(&run->process, HEAP_COPY_UNSTOPPED, &copy);
 	if (error && error->code == HS_ERROR_REFUSED)
 		_exit(NEEDS_STOP);
-	*ret = (struct hs_run_event){ .kind = HS_RUN_SNAPSHOT, .copy = copy, .error = error, .number = run->snapshots };
+	*ret = (struct hs_run_event){ .kind = HS_RUN_SNAPSHOT,
+				      .copy = copy,
+				      .error = error,
+				      .number = run->snapshots,
+				      .children = { .started = started_processes_count(&run->follow.started) } };
 	return true;
 }
 
@@ -241,6 +258,8 @@ static bool take_snapshot(struct hs_run *run, struct hs_run_event *ret)
 
 static void take_last(struct hs_run *run)
 {
+	follow_look_for_children(&run->follow);
+	hs_process_name(&run->process, run->name, sizeof(run->name));
 	if (!run->is_recorded || !run->options.at_end || run->last)
 		return;
 	hs_error_destroy(run->last_error);
@@ -275,7 +294,9 @@ static void describe_end(struct hs_run *run, struct hs_run_event *ret)
 	*ret = (struct hs_run_event){ .kind = HS_RUN_ENDED,
 				      .copy = HS_STEAL_POINTER(run->last),
 				      .error = HS_STEAL_POINTER(run->last_error),
-				      .is_recorded = run->is_recorded };
+				      .is_recorded = run->is_recorded,
+				      .children = { .started = started_processes_count(&run->follow.started) } };
+	memcpy(ret->name, run->name, sizeof(ret->name));
 	run->has_ended = true;
 	run_signals_end(&run->signals);
 	if (stop_kept_end(run->process.pid, &ret->status))
@@ -292,6 +313,16 @@ static enum follow_event look_plainly(const struct hs_run *run)
 	return stop.kind == STOP_EXITED || stop.kind == STOP_UNKNOWN ? FOLLOW_ENDED : FOLLOW_NONE;
 }
 
+static void look_for_children(struct hs_run *run)
+{
+	const uint64_t now = hs_monotonic_ns();
+
+	if (now < run->children_ns)
+		return;
+	run->children_ns = now + CHILDREN_LOOK;
+	follow_look_for_children(&run->follow);
+}
+
 static unsigned wait_ms(const struct hs_run *run, unsigned again_ms)
 {
 	const uint64_t now = hs_monotonic_ns();
@@ -306,6 +337,13 @@ static unsigned wait_ms(const struct hs_run *run, unsigned again_ms)
 
 void hs_run_next(struct hs_run *run, struct hs_run_event *ret)
 {
+	if (run->family) {
+		run_family_next(run->family, &run->signals, ret);
+		run->has_ended = ret->kind == HS_RUN_ENDED;
+		if (run->has_ended)
+			run_signals_end(&run->signals);
+		return;
+	}
 	for (;;) {
 		unsigned again_ms = 0;
 		bool is_due = false;
@@ -328,7 +366,9 @@ void hs_run_next(struct hs_run *run, struct hs_run_event *ret)
 			else
 				describe_end(run, ret);
 			return;
+		case FOLLOW_STARTED:
 		case FOLLOW_NONE:
+			look_for_children(run);
 			break;
 		}
 		run_signals_wait(&run->signals, &run->process, run->follow.is_stopped, wait_ms(run, again_ms), &is_due);

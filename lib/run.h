@@ -2,7 +2,8 @@
 // To start a command and record it from its first allocation to its end.
 //
 // Its exit status, the signals that it gets and its standard streams are its own. It is followed (attach/ptrace/
-// follow.h): where it executes another program, that one is recorded from its beginning. What it forks is not recorded.
+// follow.h): where it executes another program, that one is recorded from its beginning. What it starts is recorded
+// when that is wanted (lib/run_family.h), and else counted as far as it is seen.
 #ifndef HEAPSNAP_LIB_RUN_H
 #define HEAPSNAP_LIB_RUN_H
 
@@ -21,22 +22,44 @@ struct hs_run_options {
 	int on_signal;     // one is taken when this process gets this signal; 0 = none is
 	bool at_end;       // one is taken when the command ends
 	bool anyway;       // what cannot be recorded is run all the same
+	// Processes that it starts are recorded, too, from when they execute a program. Snapshots are those of ends
+	// then: every_ns and on_signal are 0.
+	bool children;
 };
 
 enum hs_run_event_kind {
 	HS_RUN_SNAPSHOT, // in a process of its own, which writes it and ends
 	HS_RUN_EXECUTED, // it has executed another program, which is recorded now; or is not, and `error` says why
+	HS_RUN_CHILD,    // one that it has started is over; in a process of its own, which writes its profile and ends
 	HS_RUN_ENDED,
 };
 
+// What became of the processes that the command has started, and of theirs.
+struct hs_run_children {
+	bool are_followed; // false: `started` is the least that there were, and none was recorded
+	size_t started;
+	size_t recorded; // from when they executed a program
+	size_t forked;   // not recorded: they have executed none
+	size_t too_many; // not recorded: they came too fast, or too many lived at one time
+	size_t failed;   // not recorded: why was said as a warning of the first ones
+	size_t left;     // of those recorded: they have outlived the command, and go on without heapsnap
+};
+
+enum { HS_RUN_NAME_SIZE = 64 };
+
 struct hs_run_event {
 	enum hs_run_event_kind kind;
-	struct heap_copy *copy;   // HS_RUN_SNAPSHOT; HS_RUN_ENDED: NULL = none was wanted, or `error` says why not
-	struct hs_error *error;   // NULL = none; whoever gets the event has to destroy it
-	unsigned number;          // HS_RUN_SNAPSHOT: from 1
-	int status;               // HS_RUN_ENDED: as of waitpid(2)
-	bool is_recorded;         // HS_RUN_ENDED: it was until then
-	bool constructors_missed; // HS_RUN_EXECUTED
+	struct heap_copy
+		*copy; // HS_RUN_SNAPSHOT; HS_RUN_CHILD, HS_RUN_ENDED: NULL = none was wanted, or `error` says why not
+	struct hs_error *error;           // NULL = none; whoever gets the event has to destroy it
+	unsigned number;                  // HS_RUN_SNAPSHOT: from 1
+	pid_t pid;                        // HS_RUN_CHILD
+	char name[HS_RUN_NAME_SIZE];      // HS_RUN_CHILD, HS_RUN_ENDED; of the process's own choice
+	bool has_status;                  // HS_RUN_CHILD: it has ended
+	int status;                       // then, and HS_RUN_ENDED: as of waitpid(2)
+	bool is_recorded;                 // HS_RUN_ENDED: it was until then
+	struct hs_run_children children;  // HS_RUN_ENDED, HS_RUN_SNAPSHOT
+	bool constructors_missed;         // HS_RUN_EXECUTED
 	struct hs_attach_result attached; // HS_RUN_EXECUTED, without an error
 };
 

@@ -48,6 +48,7 @@ struct sampling_settings sampling_to_region(const struct hs_sampling *sampling)
 		.mode = mode_to_region(sampling->mode),
 		.interval = sampling->interval,
 		.budget = sampling->budget,
+		.first_us = sampling->first_us,
 		.before = mode_to_region(sampling->before),
 	};
 }
@@ -58,6 +59,7 @@ struct hs_sampling sampling_from_region(const struct sampling_settings *settings
 		.mode = mode_from_region(settings->mode),
 		.interval = settings->interval,
 		.budget = settings->budget,
+		.first_us = settings->first_us,
 		.before = mode_from_region(settings->before),
 	};
 }

@@ -22,6 +22,7 @@ struct hs_sampling {
 	uint32_t interval;            // bytes, 2 to 2^31; HS_SAMPLING_INTERVAL and HS_SAMPLING_WORDS
 	uint32_t budget;              // millionths of a thread's time, 1 to 1000000; HS_SAMPLING_BUDGET
 	enum hs_sampling_mode before; // HS_SAMPLING_STOPPED: in force before, with the interval and budget above
+	uint32_t first_us; // that all threads together may spend besides, once; HS_SAMPLING_BUDGET, of an attach only
 };
 
 // The mean interval, bytes, of so many samples per word of 8 bytes. Pure. False: it is not from 2 to 2^31 bytes.

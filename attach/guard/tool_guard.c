@@ -71,9 +71,12 @@ static void spare_from_oom(void)
 		hs_error_destroy(hs_write_all(fd, "-1000", 5));
 }
 
+static bool begun;
+
+bool tool_guard_has_begun(void) { return begun; }
+
 struct hs_error *tool_guard_begin(void)
 {
-	static bool begun;
 	sigset_t waited, mask;
 	pid_t child, tool = getpid();
 

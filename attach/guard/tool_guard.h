@@ -12,8 +12,13 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
+
 // Goes on in the child. Once; later calls do nothing. pre: the process has one thread and traces no process.
 struct hs_error *tool_guard_begin(void) HS_MUST_CHECK;
+
+// Whether it has begun: another call would do nothing.
+bool tool_guard_has_begun(void);
 
 // The same for a tool that is the first process of a PID namespace: the kernel keeps every SIGKILL of that namespace
 // from it (sig_task_ignored in kernel/signal.c), and so the watchdog could not end it (freeze_watchdog.h). Its child

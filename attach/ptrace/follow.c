@@ -28,7 +28,7 @@ static struct hs_error *trace(const struct process *process, pid_t tid)
 
 struct hs_error *follow_begin(const struct process *process, struct follow *ret)
 {
-	*ret = (struct follow){ .process = process, .tid = process->pid };
+	*ret = (struct follow){ .process = process, .tid = process->pid, .started = ret->started };
 	return follow_again(ret);
 }
 
@@ -212,6 +212,24 @@ static bool leave_thread(struct follow *follow, enum stop_kind kind)
 	return follow->tid;
 }
 
+static void note_child(struct follow *follow)
+{
+	pid_t child;
+	struct hs_error *error = ptrace_get_ended_child(follow->tid, &child);
+
+	if (!error && child)
+		started_processes_note(&follow->started, child);
+	hs_error_destroy(error); // killed in its stop
+}
+
+void follow_look_for_children(struct follow *follow)
+{
+	if (follow->process)
+		started_processes_look(&follow->started, follow->process);
+}
+
+void follow_end(struct follow *follow) { started_processes_deinit(&follow->started); }
+
 enum follow_event follow_look(struct follow *follow, unsigned *again_ms_ret)
 {
 	*again_ms_ret = 0;
@@ -238,6 +256,8 @@ enum follow_event follow_look(struct follow *follow, unsigned *again_ms_ret)
 		case STOP_SIGNAL:
 			if (stop.event == HS_PTRACE_EVENT_EXIT)
 				return look_at_ending(follow, again_ms_ret);
+			if (stop.signal == SIGCHLD && !stop.event)
+				note_child(follow);
 			resume(follow->tid, stop.signal);
 			break;
 		case STOP_SYSCALL:

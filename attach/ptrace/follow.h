@@ -8,6 +8,7 @@
 #ifndef HEAPSNAP_ATTACH_PTRACE_FOLLOW_H
 #define HEAPSNAP_ATTACH_PTRACE_FOLLOW_H
 
+#include "attach/process/started_processes.h"
 #include "base/error.h"
 #include "base/process.h"
 
@@ -24,7 +25,9 @@ struct follow {
 	unsigned left;           // threads that were let go to their end, and are to be reaped
 	bool was_ending;         // the thread stood before its end when it was looked at last
 	bool misses_exec;        // another thread has executed a program, in which it cannot be traced
-	bool is_stopped;         // in a stop of the whole process (SIGSTOP, Ctrl-Z), from which SIGCONT wakes it
+	// whose ends were told to the followed thread, and what follow_look_for_children has seen
+	struct started_processes started;
+	bool is_stopped; // in a stop of the whole process (SIGSTOP, Ctrl-Z), from which SIGCONT wakes it
 };
 
 enum follow_event {
@@ -33,6 +36,7 @@ enum follow_event {
 	FOLLOW_EXECUTED, // stands right behind an exec: launch_hold, or follow_go_on
 	FOLLOW_ENDING,   // no thread of it will run any more, and its memory is there until follow_go_on
 	FOLLOW_ENDED,    // and can be waited for
+	FOLLOW_STARTED,  // has made a process (follow_threads.h)
 };
 
 // Traces the main thread of a process. HS_ERROR_GONE and others: it is not traced. pre: it is the tool's child, the
@@ -43,6 +47,9 @@ struct hs_error *follow_again(struct follow *follow) HS_MUST_CHECK;
 // What has happened since. Never waits; each stop of a thread raises SIGCHLD in the tool. Where the thread ends and
 // others may live on, that is looked at again within *again_ms_ret (0 = nothing is to be looked at).
 enum follow_event follow_look(struct follow *follow, unsigned *again_ms_ret);
+// Sees what children it has now.
+void follow_look_for_children(struct follow *follow);
+void follow_end(struct follow *follow);
 // After FOLLOW_EXECUTED, FOLLOW_ENDING.
 void follow_go_on(struct follow *follow);
 

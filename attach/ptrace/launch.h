@@ -34,6 +34,13 @@ struct hs_error *launch_plainly(char *const *command, pid_t *pid_ret) HS_MUST_CH
 // stop of an exec
 struct hs_error *launch_hold(const struct process *process, bool *missed_ret) HS_MUST_CHECK;
 
+// The same of a process that some other one has started and that is followed (follow_threads.h). It stays traced, in
+// a stop, also through an attach: nobody sees it stopped, as its parent would see SIGSTOP. Whatever is returned,
+// launch_go_on is to be called then. HS_ERROR_REFUSED: besides, it has a seccomp filter, and the tool has other work
+// than to guard it (attach/guard/tool_guard.h).
+struct hs_error *launch_hold_traced(const struct process *process, bool *missed_ret) HS_MUST_CHECK;
+void launch_go_on(const struct process *process);
+
 // A process beside the tool that looks after one that stands stopped: it makes it go on, or kills it, when the tool
 // ends before it says launch_keeper_end.
 struct launch_keeper {

@@ -17,6 +17,11 @@ _Static_assert(HS_PTRACE_OPTIONS == (PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC)
 _Static_assert(HS_PTRACE_SUSPEND_SECCOMP == PTRACE_O_SUSPEND_SECCOMP, "suspend option");
 _Static_assert(HS_PTRACE_TRACE_EXIT == PTRACE_O_TRACEEXIT, "exit option");
 _Static_assert(HS_PTRACE_EXIT_KILL == PTRACE_O_EXITKILL, "kill option");
+_Static_assert(HS_PTRACE_TRACE_MADE == (PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE),
+	       "options of what a thread makes");
+_Static_assert(HS_PTRACE_EVENT_FORK == PTRACE_EVENT_FORK && HS_PTRACE_EVENT_VFORK == PTRACE_EVENT_VFORK &&
+		       HS_PTRACE_EVENT_CLONE == PTRACE_EVENT_CLONE,
+	       "events of what a thread makes");
 _Static_assert(HS_PTRACE_EVENT_EXIT == PTRACE_EVENT_EXIT, "exit event");
 _Static_assert(HS_PTRACE_EVENT_EXEC == PTRACE_EVENT_EXEC, "exec event");
 _Static_assert(HS_PTRACE_EVENT_STOP == PTRACE_EVENT_STOP, "stop event");
@@ -115,6 +120,26 @@ struct hs_error *ptrace_poke(pid_t tid, uint64_t address, uint64_t word)
 struct hs_error *ptrace_set_options(pid_t tid, unsigned long options)
 {
 	return request(PTRACE_SETOPTIONS, "set trace options of", tid, 0, options);
+}
+
+struct hs_error *ptrace_get_made(pid_t tid, pid_t *ret)
+{
+	unsigned long made = 0;
+	struct hs_error *error = request(PTRACE_GETEVENTMSG, "read what was made by", tid, 0, (uint64_t)&made);
+
+	*ret = (pid_t)made;
+	return error;
+}
+
+struct hs_error *ptrace_get_ended_child(pid_t tid, pid_t *ret)
+{
+	siginfo_t info = { 0 };
+	struct hs_error *error = request(PTRACE_GETSIGINFO, "read the signal of", tid, 0, (uint64_t)&info);
+	const bool has_ended = info.si_signo == SIGCHLD &&
+			       (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED);
+
+	*ret = has_ended ? info.si_pid : 0;
+	return error;
 }
 
 struct hs_error *ptrace_at_syscall_entry(pid_t tid, bool *ret)

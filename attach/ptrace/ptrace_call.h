@@ -24,10 +24,16 @@
 #define HS_PTRACE_TRACE_EXIT (0x40ul)
 // It is killed when the tool ends.
 #define HS_PTRACE_EXIT_KILL (1ul << 20)
+// Of a process whose children are followed (follow_threads.h): what its thread makes, threads and processes, is traced
+// with the same options from its first instruction on, and the thread stops when it has made it.
+#define HS_PTRACE_TRACE_MADE (0x2ul | 0x4ul | 0x8ul)
 // Bits 8 and up of the stop codes that waitid reports.
-#define HS_PTRACE_EVENT_EXEC 4
-#define HS_PTRACE_EVENT_EXIT 6
-#define HS_PTRACE_EVENT_STOP 128
+#define HS_PTRACE_EVENT_FORK  1
+#define HS_PTRACE_EVENT_VFORK 2
+#define HS_PTRACE_EVENT_CLONE 3
+#define HS_PTRACE_EVENT_EXEC  4
+#define HS_PTRACE_EVENT_EXIT  6
+#define HS_PTRACE_EVENT_STOP  128
 
 // 0 or an errno: whoever has to may leave it by a jump (seize_guard.h), for it takes no memory and no lock.
 int ptrace_seize(pid_t tid, unsigned long options);
@@ -53,6 +59,10 @@ struct hs_error *ptrace_set_signal_mask(pid_t tid, uint64_t mask) HS_MUST_CHECK;
 // One aligned or unaligned word, also into read-only pages (ptrace forces the write).
 struct hs_error *ptrace_poke(pid_t tid, uint64_t address, uint64_t word) HS_MUST_CHECK;
 struct hs_error *ptrace_set_options(pid_t tid, unsigned long options) HS_MUST_CHECK;
+// pre: in the stop of HS_PTRACE_EVENT_FORK, _VFORK or _CLONE. The number of what it has made.
+struct hs_error *ptrace_get_made(pid_t tid, pid_t *ret) HS_MUST_CHECK;
+// pre: in the stop of a signal. The process whose end the signal tells (SIGCHLD); 0 = it tells of none.
+struct hs_error *ptrace_get_ended_child(pid_t tid, pid_t *ret) HS_MUST_CHECK;
 // pre: stopped at a system call. Whether at its entry (true) or exit.
 struct hs_error *ptrace_at_syscall_entry(pid_t tid, bool *ret) HS_MUST_CHECK;
 // Whether the thread has a user shadow stack in use: a false return address would kill it there.

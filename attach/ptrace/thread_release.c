@@ -13,6 +13,10 @@
 // How long undoing waits for a thread that does not answer; ns.
 #define RELEASE_TIMEOUT UINT64_C(200000000)
 
+static pid_t kept; // 0 = none
+
+void thread_release_keep(pid_t tid) { kept = tid; }
+
 static struct hs_error *write_registers(struct frozen_thread *thread)
 {
 	struct hs_error *error;
@@ -101,7 +105,9 @@ struct hs_error *threads_release_unlisted(const struct process *process)
 {
 	struct frozen_thread main_thread = { .tid = process->pid };
 
-	return thread_is_own_tracee(process, process->pid) ? threads_release_running(process, &main_thread, 1) : NULL;
+	return process->pid != kept && thread_is_own_tracee(process, process->pid)
+		       ? threads_release_running(process, &main_thread, 1)
+		       : NULL;
 }
 
 static struct hs_error *release_thread(struct frozen_thread *thread, bool *running_ret)
@@ -117,7 +123,7 @@ static struct hs_error *release_thread(struct frozen_thread *thread, bool *runni
 		stop_consume(thread->tid);
 	else if (thread->registers_changed)
 		error = write_registers(thread);
-	detach_error = ptrace_detach(thread->tid, signal);
+	detach_error = thread->tid == kept ? NULL : ptrace_detach(thread->tid, signal);
 	if (error && error->code == HS_ERROR_GONE) {
 		hs_error_destroy(error);
 		error = NULL;

@@ -18,6 +18,10 @@
 struct hs_error *thread_release(const struct process *process, struct frozen_thread *thread,
 				bool *running_ret) HS_MUST_CHECK;
 
+// From now on this thread stays traced, and in its stop, when it is released: who freezes its process is its tracer
+// before and after. 0 = none does.
+void thread_release_keep(pid_t tid);
+
 // Lets threads go that are in no stop: in turns, as in collect_threads. Bounded. Overwrites the list. HS_ERROR_TIMEOUT:
 // one is still traced.
 struct hs_error *threads_release_running(const struct process *process, struct frozen_thread *threads,

@@ -14,6 +14,7 @@ void sampling_settings_begin(struct region_header *header, const struct sampling
 	header->sampling_seed = seed;
 	header->removals_exchange = settings->mode != SAMPLING_exact;
 	header->budget = settings->budget;
+	header->first_ticks = (uint64_t)settings->first_us * ticks_per_us;
 	header->ticks_per_us = ticks_per_us;
 	// until the budget is over
 	header->always_exact = settings->mode == SAMPLING_exact || settings->mode == SAMPLING_budget;

@@ -12,6 +12,7 @@ struct sampling_settings {
 	uint32_t interval;         // bytes, 2 to HS_INTERVAL_MAX; SAMPLING_interval and SAMPLING_words
 	uint32_t budget;           // millionths of a thread's time; SAMPLING_budget
 	enum sampling_mode before; // SAMPLING_stopped: what was in force before, with the interval and budget above
+	uint32_t first_us;         // that all threads together may spend besides, once; SAMPLING_budget, at attach
 };
 
 // What is to become of the settings in force.

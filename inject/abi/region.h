@@ -101,6 +101,9 @@ struct region_header {
 	// the largest interval at which anything was sampled or downsampled, since attach; 0 = nothing was
 	uint32_t interval_most;
 	uint32_t was_stopped; // 1 = for a time no allocation was recorded
+	// SAMPLING_budget, where a process is recorded from its beginning: ticks that its threads may still spend
+	// together besides their budget, before any of them goes over it
+	uint64_t first_ticks;
 	// bits 0..31 entries of the log that were taken (beyond log_limit: that found no room), 32..63 generation
 	_Alignas(64) uint64_t log_taken;
 	_Alignas(64) uint32_t module_count;

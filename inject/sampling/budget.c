@@ -189,6 +189,17 @@ static int64_t may_spend(const struct thread_slot *slot, uint64_t ticks)
 	return credit > least ? credit : least;
 }
 
+// The first records of a process that was started are paid by it, and leave the thread's credit as it is.
+static bool is_paid_at_first(uint64_t spent)
+{
+	uint64_t *first_ticks = &region()->first_ticks, left = __atomic_load_n(first_ticks, __ATOMIC_RELAXED);
+
+	while (left && !__atomic_compare_exchange_n(first_ticks, &left, left > spent ? left - spent : 0, false,
+						    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+	return left > 0;
+}
+
 static void review(struct thread_slot *slot, uint64_t now)
 {
 	struct region_header *header = region();
@@ -206,6 +217,10 @@ static void review(struct thread_slot *slot, uint64_t now)
 	count_calls(slot, &window);
 	verdict = budget_judge(&window, &costs, header->budget, slot->shared.interval);
 	slot->shared.cost = average(slot->shared.cost, verdict.cost, window.ticks);
+	if (slot->shared.interval == 1 && is_paid_at_first(spent)) {
+		verdict.interval = 1;
+		spent = 0;
+	}
 	slot->credit = credit_after(slot->credit, window.ticks, spent, BURST_WINDOWS);
 	review_records(slot, verdict.false_positives, now);
 	// Not all of them again while there is nothing to pay a burst from.

@@ -148,7 +148,7 @@ def signals():
     say("  each signal gets there once; that of --on does not")
 
 
-def in_terminal(words):
+def in_terminal(words, options):
     """A child that is the leader of a terminal of its own, and runs the command there in the foreground, as a shell does. Returns its id and the
     terminal."""
     shell, terminal = pty.fork()
@@ -159,7 +159,7 @@ def in_terminal(words):
             signal.signal(signal.SIGTTOU, signal.SIG_IGN)
             os.tcsetpgrp(0, os.getpgrp())
             signal.signal(signal.SIGTTOU, signal.SIG_DFL)
-            os.execv(HEAPSNAP, [HEAPSNAP, "run", "-q", "--", PROGRAM, *words])
+            os.execv(HEAPSNAP, [HEAPSNAP, "run", "-q", *options, "--", PROGRAM, *words])
         signal.signal(signal.SIGTTOU, signal.SIG_IGN)
         while True:
             _, status = os.waitpid(command, os.WUNTRACED)
@@ -188,24 +188,25 @@ def read_until(terminal, text, seconds=60):
 
 
 def terminal():
-    shell, tty = in_terminal(["tally", "2", "return", "3"])
-    read_until(tty, b"ready")
-    os.write(tty, b"\x03")  # Ctrl-C
-    text = read_until(tty, b"status")
-    check(b"SIGINT 1\r\nend" in text, f"Ctrl-C: {text}")
-    os.waitpid(shell, 0)
-    os.close(tty)
-    shell, tty = in_terminal(["work", "6", "return", "3"])
-    read_until(tty, b"ready")
-    for _ in range(40):  # right after the job goes on: it is not to be taken back by what the tool does then
-        os.write(tty, b"\x1a")  # Ctrl-Z
-        read_until(tty, b"stopped")
-        os.write(tty, b"fg\n")
-        read_until(tty, b"in the foreground")
-    text = read_until(tty, b"status 3")
-    check(b"stopped" not in text, f"stopped once more: {text}")
-    os.waitpid(shell, 0)
-    os.close(tty)
+    for options in ([], ["--children"]):
+        shell, tty = in_terminal(["tally", "2", "return", "3"], options)
+        read_until(tty, b"ready")
+        os.write(tty, b"\x03")  # Ctrl-C
+        text = read_until(tty, b"status")
+        check(b"SIGINT 1\r\nend" in text, f"Ctrl-C: {text}")
+        os.waitpid(shell, 0)
+        os.close(tty)
+        shell, tty = in_terminal(["work", "6", "return", "3"], options)
+        read_until(tty, b"ready")
+        for _ in range(40):  # right after the job goes on: it is not to be taken back by what the tool does then
+            os.write(tty, b"\x1a")  # Ctrl-Z
+            read_until(tty, b"stopped")
+            os.write(tty, b"fg\n")
+            read_until(tty, b"in the foreground")
+        text = read_until(tty, b"status 3")
+        check(b"stopped" not in text, f"stopped once more: {text}")
+        os.waitpid(shell, 0)
+        os.close(tty)
     say("  Ctrl-C comes once; Ctrl-Z stops the job, and it goes on in the foreground")
 
 

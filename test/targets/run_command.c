@@ -10,6 +10,7 @@
 //   others            from now on another thread does the rest; the main one ends
 //   threads NUMBER    so many more: every thirtieth allocates and frees, the others wait
 //   fork              a child allocates and ends
+//   spawn NUMBER      so many children, one after the other, are this program and return 7 (posix_spawn)
 //   stop              by SIGSTOP
 //   exec PROGRAM ...  becomes another program
 //   return N, _exit N
@@ -18,6 +19,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +32,7 @@ enum { KEPT = 2000 };
 static void *kept[KEPT];
 static size_t kept_count;
 static char **words;
+static char *program;
 static const int sent[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH };
 enum { SENT = sizeof(sent) / sizeof(sent[0]) };
 
@@ -167,6 +170,20 @@ static void fork_child(void)
 		exit(98);
 }
 
+static void spawn_children(int count)
+{
+	char *const arguments[] = { program, "return", "7", NULL };
+
+	while (count-- > 0) {
+		pid_t child;
+		int status;
+
+		if (posix_spawn(&child, program, NULL, NULL, arguments, environ) != 0 ||
+		    waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 7)
+			exit(93);
+	}
+}
+
 static void end_by(int number)
 {
 	const struct rlimit none = { 0 };
@@ -242,6 +259,8 @@ static void do_word(const char *what)
 		make_threads(atoi(word()));
 	else if (strcmp(what, "fork") == 0)
 		fork_child();
+	else if (strcmp(what, "spawn") == 0)
+		spawn_children(atoi(word()));
 	else if (strcmp(what, "stop") == 0)
 		raise(SIGSTOP);
 	else if (strcmp(what, "exec") == 0) {
@@ -269,6 +288,7 @@ static void do_words(void)
 int main(int argc, char **argv)
 {
 	(void)argc;
+	program = argv[0];
 	words = argv + 1;
 	first();
 	do_words();

@@ -139,6 +139,32 @@ static void test_budget(void)
 	payload_region_deinit(&made);
 }
 
+// The first records of a process that was started are not the budget's: all are recorded until what is given for them
+// is spent, and then as few as a budget for nothing allows.
+static void test_first(void)
+{
+	struct thread_slot *slot = begin(1);
+	uint64_t paid = 0, unpaid = 0;
+
+	made.header->first_ticks = UINT64_MAX / 2;
+	for (uint64_t i = 0; i < STEADY / 2; i++) {
+		record_steady(slot, i);
+		paid += slot->shared.interval == 1;
+	}
+	CHECK_EQUAL(paid, STEADY / 2);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_allocations], STEADY / 2);
+	CHECK(made.header->first_ticks < UINT64_MAX / 2);
+	CHECK_EQUAL(made.header->always_exact, 1);
+	made.header->first_ticks = 1; // the next review takes it
+	for (uint64_t i = STEADY / 2; i < STEADY && slot->shared.interval == 1; i++, unpaid++)
+		record_steady(slot, i);
+	CHECK(unpaid < STEADY / 2);
+	CHECK(slot->shared.interval > 1);
+	CHECK_EQUAL(made.header->first_ticks, 0);
+	CHECK_EQUAL(made.header->always_exact, 0);
+	payload_region_deinit(&made);
+}
+
 // Releases that are looked for among too many records have these downsampled: also by a thread that only releases.
 static void test_release_false_positives(void)
 {
@@ -303,6 +329,7 @@ int main(void)
 	test_mean_size();
 	test_first_credit();
 	test_budget();
+	test_first();
 	test_release_false_positives();
 	test_full_bloom();
 	test_no_samples();

@@ -163,7 +163,7 @@ static void test_sampling(void)
 						       HS_SAMPLING_BUDGET, HS_SAMPLING_STOPPED };
 
 	for (size_t i = 0; i < COUNT(modes); i++) {
-		const struct sampling_settings before = { modes[i], 4096, 30000, modes[(i + 1) % COUNT(modes)] };
+		const struct sampling_settings before = { modes[i], 4096, 30000, modes[(i + 1) % COUNT(modes)], 77 };
 		const struct hs_sampling sampling = sampling_from_region(&before);
 		const struct sampling_settings after = sampling_to_region(&sampling);
 
@@ -172,6 +172,7 @@ static void test_sampling(void)
 		CHECK_EQUAL(after.before, before.before);
 		CHECK_EQUAL(after.interval, 4096);
 		CHECK_EQUAL(after.budget, 30000);
+		CHECK_EQUAL(after.first_us, 77);
 	}
 }
 

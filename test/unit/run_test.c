@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run decides by itself (lib/run.h, lib/run_signals.h): whose a signal is, and how its snapshots are named.
+// What a run decides by itself (lib/run.h, lib/run_signals.h, lib/run_family.h): whose a signal is, how its snapshots
+// are named, and how many programs are held.
 #include "check.h"
 #include "lib/run.h"
+#include "lib/run_family.h"
 #include "lib/run_signals.h"
 
 #include <signal.h>
@@ -52,6 +54,25 @@ static void test_names(void)
 	}
 }
 
+static void test_may_hold(void)
+{
+	static const struct {
+		size_t programs;
+		uint64_t since_ns, held_ns;
+		bool may;
+	} cases[] = {
+		{ 0, 0, 0, true },
+		{ 39, 1000, 1000, true }, // the first ones, whatever they take
+		{ 40, 1000, 250, false },
+		{ 40, 1000, 249, true },
+		{ 100000, 1000000000, 200000000, true },
+		{ 100000, UINT64_MAX, UINT64_MAX, false },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		CHECK_EQUAL(run_family_may_hold(cases[i].programs, cases[i].since_ns, cases[i].held_ns), cases[i].may);
+}
+
 // A signal that another process has sent, and one of the tool's own, while it waits.
 static void test_wait(void)
 {
@@ -84,6 +105,7 @@ int main(void)
 {
 	test_signals();
 	test_names();
+	test_may_hold();
 	test_wait();
 	return CHECK_RESULT();
 }

@@ -27,10 +27,10 @@ static void check_after(struct sampling_settings now, struct sampling_change cha
 
 static void test_changes(void)
 {
-	const struct sampling_settings exact = { SAMPLING_exact, 1, 0, SAMPLING_exact };
-	const struct sampling_settings interval = { SAMPLING_interval, 4096, 0, SAMPLING_interval };
-	const struct sampling_settings words = { SAMPLING_words, 80000, 0, SAMPLING_words };
-	const struct sampling_settings budget = { SAMPLING_budget, 1, 30000, SAMPLING_budget };
+	const struct sampling_settings exact = { SAMPLING_exact, 1, 0, SAMPLING_exact, 0 };
+	const struct sampling_settings interval = { SAMPLING_interval, 4096, 0, SAMPLING_interval, 0 };
+	const struct sampling_settings words = { SAMPLING_words, 80000, 0, SAMPLING_words, 0 };
+	const struct sampling_settings budget = { SAMPLING_budget, 1, 30000, SAMPLING_budget, 0 };
 	const struct sampling_settings all[] = { exact, interval, words, budget };
 
 	for (size_t i = 0; i < 4; i++) {

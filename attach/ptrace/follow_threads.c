@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/ptrace/follow_threads.h"
+
+#include "attach/process/thread_facts.h"
+#include "attach/ptrace/ptrace_call.h"
+#include "attach/ptrace/seize_guard.h"
+#include "attach/ptrace/stop_wait.h"
+#include "attach/ptrace/thread_release.h"
+#include "base/array.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+
+static const unsigned long OPTIONS = HS_PTRACE_OPTIONS | HS_PTRACE_TRACE_EXIT | HS_PTRACE_TRACE_MADE;
+
+static struct hs_error *add(struct follow_threads *follow, pid_t tid)
+{
+	struct hs_error *error = ARRAY_RESERVE(follow->threads, follow->count + 1, &follow->room);
+
+	if (!error)
+		follow->threads[follow->count++] = (struct followed_thread){ .tid = tid };
+	return error;
+}
+
+struct hs_error *follow_threads_begin(const struct process *process, struct follow_threads *ret)
+{
+	struct thread_walk walk;
+	struct hs_error *error;
+
+	*ret = (struct follow_threads){ .process = process };
+	if (!thread_walk_begin(process, &walk))
+		return errno == ENOENT || errno == ESRCH ? process_gone(process)
+							 : hs_error_system(errno, "cannot list threads");
+	error = seize_guard_begin();
+	for (pid_t tid; !error && (tid = thread_walk_next(&walk));) {
+		error = add(ret, tid);
+		if (!error)
+			error = seize_guarded(tid, OPTIONS);
+	}
+	seize_guard_end();
+	thread_walk_end(&walk);
+	return error;
+}
+
+struct hs_error *follow_threads_adopt(const struct process *process, struct follow_threads *ret)
+{
+	*ret = (struct follow_threads){ .process = process };
+	return add(ret, process->pid);
+}
+
+void follow_threads_end(struct follow_threads *follow)
+{
+	free(follow->threads);
+	*follow = (struct follow_threads){ 0 };
+}
+
+static void resume(pid_t tid, int signal)
+{
+	struct hs_error *error = ptrace_continue(tid, signal);
+
+	hs_error_destroy(error); // killed in its stop
+}
+
+void follow_threads_let_go(pid_t tid)
+{
+	struct hs_error *error = thread_release_foreign(tid);
+
+	hs_error_destroy(error); // the kernel does it when the tool ends
+}
+
+// Whether a thread but this one runs, or stands before its end: then that one has the memory when this one is gone. One
+// that was killed in that stop is past it, and nobody has told.
+static bool another_lives(const struct follow_threads *follow, pid_t tid)
+{
+	for (size_t i = 0; i < follow->count; i++) {
+		const struct followed_thread *other = &follow->threads[i];
+		struct stop stop;
+
+		if (other->tid == tid || other->is_past)
+			continue;
+		stop = stop_peek(other->tid);
+		if (stop.kind == STOP_SIGNAL && stop.event == HS_PTRACE_EVENT_EXIT)
+			return true;
+		if (stop.kind != STOP_EXITED && stop.kind != STOP_UNKNOWN &&
+		    !thread_is_ending(follow->process, other->tid))
+			return true;
+	}
+	return false;
+}
+
+// Of all threads this one is left, as the main one.
+static enum follow_event executed(struct follow_threads *follow)
+{
+	stop_consume(follow->process->pid);
+	follow->threads[0] = (struct followed_thread){ .tid = follow->process->pid };
+	follow->count = 1;
+	follow->ending = 0;
+	return FOLLOW_EXECUTED;
+}
+
+// A thread of its own, or a process: what it has made goes on by itself, or is told.
+static enum follow_event made(struct follow_threads *follow, pid_t maker, pid_t *made_ret)
+{
+	struct hs_error *error = ptrace_get_made(maker, made_ret);
+	const bool is_thread = !error && process_has_thread(follow->process, *made_ret);
+	const bool is_known = !error;
+
+	resume(maker, 0);
+	if (is_thread)
+		error = add(follow, *made_ret);
+	if (is_thread && error)
+		follow_threads_let_go(*made_ret);
+	hs_error_destroy(error);
+	return is_known && !is_thread ? FOLLOW_STARTED : FOLLOW_NONE;
+}
+
+static enum follow_event handle_signal(struct follow_threads *follow, struct followed_thread *thread,
+				       const struct stop *stop, pid_t *made_ret)
+{
+	switch (stop->event) {
+	case 0:
+		resume(thread->tid, stop->signal);
+		return FOLLOW_NONE;
+	case HS_PTRACE_EVENT_FORK:
+	case HS_PTRACE_EVENT_VFORK:
+	case HS_PTRACE_EVENT_CLONE:
+		return made(follow, thread->tid, made_ret);
+	case HS_PTRACE_EVENT_EXIT:
+		if (!another_lives(follow, thread->tid)) {
+			follow->ending = thread->tid;
+			return FOLLOW_ENDING;
+		}
+		thread->is_past = true;
+		break;
+	}
+	resume(thread->tid, 0);
+	return FOLLOW_NONE;
+}
+
+enum look { LOOK_QUIET, LOOK_AGAIN, LOOK_OVER }; // it runs; it may have stopped once more; it is gone
+
+// Handles one stop of a thread.
+static enum follow_event look_at(struct follow_threads *follow, struct followed_thread *thread, enum look *ret,
+				 pid_t *made_ret)
+{
+	const struct stop stop = stop_peek(thread->tid);
+	struct hs_error *error;
+
+	*ret = LOOK_AGAIN;
+	switch (stop.kind) {
+	case STOP_NONE:
+		*ret = LOOK_QUIET;
+		break;
+	case STOP_EXITED:
+	case STOP_UNKNOWN:
+		if (thread->tid == follow->process->pid)
+			return FOLLOW_ENDED;
+		if (stop.kind == STOP_EXITED)
+			stop_consume(thread->tid);
+		*ret = LOOK_OVER;
+		break;
+	case STOP_EXEC:
+		return executed(follow);
+	case STOP_EVENT:
+		follow->is_stopped = stop.signal != SIGTRAP;
+		error = follow->is_stopped ? ptrace_listen(thread->tid) : ptrace_continue(thread->tid, 0);
+		hs_error_destroy(error); // killed in its stop
+		break;
+	case STOP_SYSCALL:
+		resume(thread->tid, 0);
+		break;
+	case STOP_SIGNAL:
+		if (thread->tid == follow->ending && stop.event == HS_PTRACE_EVENT_EXIT)
+			*ret = LOOK_QUIET; // it was told, and stands
+		else
+			return handle_signal(follow, thread, &stop, made_ret);
+		break;
+	}
+	return FOLLOW_NONE;
+}
+
+enum follow_event follow_threads_look(struct follow_threads *follow, pid_t *made_ret)
+{
+	size_t i = 0;
+
+	*made_ret = 0;
+	while (i < follow->count) {
+		enum look look;
+		enum follow_event event = look_at(follow, &follow->threads[i], &look, made_ret);
+
+		if (event != FOLLOW_NONE)
+			return event;
+		if (look == LOOK_OVER)
+			follow->threads[i] = follow->threads[--follow->count];
+		i += look == LOOK_QUIET;
+	}
+	return FOLLOW_NONE;
+}
+
+void follow_threads_go_on(struct follow_threads *follow)
+{
+	const pid_t tid = follow->ending ? follow->ending : follow->process->pid;
+
+	for (size_t i = 0; follow->ending && i < follow->count; i++)
+		follow->threads[i].is_past |= follow->threads[i].tid == tid;
+	follow->ending = 0;
+	resume(tid, 0);
+}

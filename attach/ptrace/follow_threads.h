@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// A process whose children are followed as well: each of its threads is traced, as each may make one. Else as follow.h.
+//
+// What that costs besides: a thread that is made stops its maker and itself once, and so does a process. Signals of all
+// threads go by way of the tool.
+#ifndef HEAPSNAP_ATTACH_PTRACE_FOLLOW_THREADS_H
+#define HEAPSNAP_ATTACH_PTRACE_FOLLOW_THREADS_H
+
+#include "attach/ptrace/follow.h"
+#include "base/error.h"
+#include "base/process.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct followed_thread {
+	pid_t tid;
+	bool is_past; // was let go to its end: it has none of the process's memory any more, or soon
+};
+
+struct follow_threads {
+	const struct process *process;
+	struct followed_thread *threads; // owned
+	size_t count, room;
+	pid_t ending;    // stands before its end, the last one; 0 = none does
+	bool is_stopped; // in a stop of the whole process (SIGSTOP, Ctrl-Z), from which SIGCONT wakes it
+};
+
+// Traces all threads of a process. On failure some may be traced; *ret is the caller's in any case
+// (follow_threads_end). HS_ERROR_GONE, HS_ERROR_SYSTEM, HS_ERROR_NO_MEMORY. pre: it is stopped, the tool has one thread
+struct hs_error *follow_threads_begin(const struct process *process, struct follow_threads *ret) HS_MUST_CHECK;
+// Takes over one that FOLLOW_STARTED has told, with one thread, which is traced. HS_ERROR_NO_MEMORY.
+struct hs_error *follow_threads_adopt(const struct process *process, struct follow_threads *ret) HS_MUST_CHECK;
+// As follow_look; never FOLLOW_MISSED. *made_ret: FOLLOW_STARTED: the number of the process that it has made, which is
+// traced and stands, or will in a moment; its maker goes on.
+enum follow_event follow_threads_look(struct follow_threads *follow, pid_t *made_ret);
+// After FOLLOW_EXECUTED, FOLLOW_ENDING.
+void follow_threads_go_on(struct follow_threads *follow);
+// Forgets them. They stay traced.
+void follow_threads_end(struct follow_threads *follow);
+
+// Lets go of a process that FOLLOW_STARTED has told, and that nobody has taken over.
+void follow_threads_let_go(pid_t tid);
+
+#endif

@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/run_family.h"
+
+#include "attach/process/target.h"
+#include "attach/ptrace/follow_threads.h"
+#include "attach/ptrace/launch.h"
+#include "attach/ptrace/stop_wait.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "lib/detach.h"
+#include "lib/dump_path.h"
+#include "snapshot/snapshot.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+	MEMBERS_MOST = 200, // followed at one time; each takes two descriptors
+	WRITERS_MOST = 4,   // profiles written at one time
+	WAITING_MOST = 32,  // and heaps that wait for that: more are waited for
+	TOLD_MOST = 3,      // processes that could not be recorded, each in a message
+	LOOK_MS = 1000,     // however a stop may be missed, it is looked at so often
+	LEAVE_MS = 1000,
+	HELD_ALWAYS = 40, // programs, however long that takes
+};
+
+enum outcome { OUTCOME_FORKED, OUTCOME_RECORDED, OUTCOME_TOO_MANY, OUTCOME_FAILED };
+
+struct member {
+	struct process process;
+	struct follow_threads follow;
+	char name[HS_RUN_NAME_SIZE];
+	enum outcome outcome;
+	bool is_over; // it has ended, or was left: only `copy` may be of use
+	struct heap_copy *copy;
+	struct hs_error *error; // why there is none
+	bool has_status;
+	int status;
+};
+
+struct run_family {
+	const struct hs_run_options *options;
+	struct member **members; // the first is the command
+	size_t count, room;
+	pid_t writers[WRITERS_MOST]; // 0 = none
+	struct hs_run_children tally;
+	size_t held; // programs, for `held_ns` in all
+	uint64_t began_ns, held_ns;
+	size_t told;
+	bool is_leaving; // the command has ended
+};
+
+bool run_family_may_hold(size_t programs, uint64_t since_ns, uint64_t held_ns)
+{
+	return programs < HELD_ALWAYS || held_ns < since_ns / 4;
+}
+
+static bool is_command(const struct run_family *family, const struct member *member)
+{
+	return member == family->members[0];
+}
+
+static void destroy_member(struct member *member)
+{
+	heap_copy_destroy(member->copy);
+	hs_error_destroy(member->error);
+	follow_threads_end(&member->follow);
+	process_close(&member->process);
+	free(member);
+}
+
+static void read_name(struct member *member) { hs_process_name(&member->process, member->name, sizeof(member->name)); }
+
+// Takes the handle over.
+static struct hs_error *add_member(struct run_family *family, struct process *process, struct member **ret)
+{
+	struct member *member = calloc(1, sizeof(*member));
+	struct hs_error *error =
+		member ? ARRAY_RESERVE(family->members, family->count + 1, &family->room) : &hs_error_no_memory;
+
+	if (error) {
+		free(member);
+		process_close(process);
+		return error;
+	}
+	member->process = *process;
+	family->members[family->count++] = member;
+	*ret = member;
+	return NULL;
+}
+
+struct hs_error *run_family_begin(const struct hs_run_options *options, const struct process *command,
+				  struct run_family **ret)
+{
+	struct run_family *family = calloc(1, sizeof(*family));
+	struct process process;
+	struct member *member;
+	struct hs_error *error = family ? process_open(command->pid, &process) : &hs_error_no_memory;
+
+	*ret = NULL;
+	if (error) {
+		free(family);
+		return error;
+	}
+	family->options = options;
+	family->began_ns = hs_monotonic_ns();
+	family->tally.are_followed = true;
+	error = add_member(family, &process, &member);
+	if (!error) {
+		member->outcome = OUTCOME_RECORDED;
+		error = follow_threads_begin(&member->process, &member->follow);
+	}
+	if (error) {
+		run_family_end(family);
+		return error;
+	}
+	*ret = family;
+	return NULL;
+}
+
+static void tell_failure(struct run_family *family, const struct member *member, const struct hs_error *error)
+{
+	if (family->told++ < TOLD_MOST)
+		hs_warn("process %d (%s) is not recorded: %s", (int)member->process.pid, member->name, error->message);
+	else
+		hs_verbose("process %d (%s) is not recorded: %s", (int)member->process.pid, member->name,
+			   error->message);
+}
+
+// From the stop of an exec: to its beginning, attached, and on.
+static struct hs_error *record(struct run_family *family, struct member *member, struct hs_attach_result *attached,
+			       bool *constructors_missed)
+{
+	const uint64_t began = hs_monotonic_ns();
+	struct hs_error *error;
+
+	target_is_followed_by((uint32_t)getpid());
+	error = launch_hold_traced(&member->process, constructors_missed);
+	if (!error)
+		error = hs_attach(&member->process, &family->options->attach, attached);
+	launch_go_on(&member->process);
+	family->held++;
+	family->held_ns += hs_monotonic_ns() - began;
+	return error;
+}
+
+// True: *ret is an event.
+static bool handle_exec(struct run_family *family, struct member *member, struct hs_run_event *ret)
+{
+	struct hs_attach_result attached;
+	bool constructors_missed = false;
+	struct hs_error *error;
+
+	read_name(member);
+	if (family->is_leaving ||
+	    (!is_command(family, member) &&
+	     !run_family_may_hold(family->held, hs_monotonic_ns() - family->began_ns, family->held_ns))) {
+		member->outcome = OUTCOME_TOO_MANY;
+		follow_threads_go_on(&member->follow);
+		return false;
+	}
+	error = record(family, member, &attached, &constructors_missed);
+	member->outcome = error ? OUTCOME_FAILED : OUTCOME_RECORDED;
+	if (is_command(family, member)) {
+		*ret = (struct hs_run_event){ .kind = HS_RUN_EXECUTED,
+					      .error = error,
+					      .constructors_missed = constructors_missed,
+					      .attached = error ? (struct hs_attach_result){ 0 } : attached };
+		return true;
+	}
+	if (error && error->code != HS_ERROR_GONE)
+		tell_failure(family, member, error);
+	hs_error_destroy(error);
+	return false;
+}
+
+static void take_last(const struct run_family *family, struct member *member, enum heap_copy_way way)
+{
+	if (member->outcome != OUTCOME_RECORDED || !family->options->at_end || member->copy)
+		return;
+	hs_error_destroy(member->error);
+	member->error = heap_copy_take(&member->process, way, &member->copy);
+}
+
+static void handle_start(struct run_family *family, pid_t pid)
+{
+	struct process process;
+	struct member *member;
+	struct hs_error *error;
+
+	family->tally.started++;
+	if (family->count >= MEMBERS_MOST) {
+		family->tally.too_many++;
+		follow_threads_let_go(pid);
+		return;
+	}
+	error = process_open(pid, &process);
+	if (!error)
+		error = add_member(family, &process, &member);
+	if (!error)
+		error = follow_threads_adopt(&member->process, &member->follow);
+	if (!error)
+		return;
+	hs_error_destroy(error);
+	family->tally.failed++;
+	follow_threads_let_go(pid);
+}
+
+static void count_member(struct run_family *family, const struct member *member)
+{
+	struct hs_run_children *tally = &family->tally;
+
+	if (is_command(family, member))
+		return;
+	tally->recorded += member->outcome == OUTCOME_RECORDED;
+	tally->forked += member->outcome == OUTCOME_FORKED;
+	tally->too_many += member->outcome == OUTCOME_TOO_MANY;
+	tally->failed += member->outcome == OUTCOME_FAILED;
+}
+
+// The end of the command is told when all is done: until then its number is nobody else's.
+static void handle_end(struct run_family *family, struct member *member)
+{
+	pid_t found = 0;
+
+	member->is_over = true;
+	count_member(family, member);
+	if (is_command(family, member)) {
+		family->is_leaving = true;
+		return;
+	}
+	do
+		found = waitpid(member->process.pid, &member->status, WNOHANG | __WALL);
+	while (found < 0 && errno == EINTR);
+	member->has_status = found > 0;
+}
+
+// Handles what has happened to one process. True: *ret is an event.
+static bool look_at(struct run_family *family, struct member *member, struct hs_run_event *ret)
+{
+	for (;;) {
+		pid_t made;
+
+		switch (follow_threads_look(&member->follow, &made)) {
+		case FOLLOW_STARTED:
+			handle_start(family, made);
+			break;
+		case FOLLOW_EXECUTED:
+			if (handle_exec(family, member, ret))
+				return true;
+			break;
+		case FOLLOW_ENDING:
+			read_name(member);
+			take_last(family, member, HEAP_COPY_STANDING);
+			follow_threads_go_on(&member->follow);
+			break;
+		case FOLLOW_ENDED:
+			handle_end(family, member);
+			return false;
+		case FOLLOW_MISSED:
+		case FOLLOW_NONE:
+			return false;
+		}
+	}
+}
+
+// What outlives the command is recorded up to here, and goes on without heapsnap.
+static void leave(struct run_family *family, struct member *member)
+{
+	struct hs_detach_result result = { 0 };
+	struct hs_error *error;
+
+	if (member->outcome != OUTCOME_RECORDED)
+		return; // it is followed until this tool ends
+	take_last(family, member, HEAP_COPY_UNSTOPPED);
+	read_name(member);
+	error = hs_detach(&member->process, LEAVE_MS, &result);
+	if (error && error->code != HS_ERROR_GONE)
+		hs_warn("process %d (%s) goes on attached: %s", (int)member->process.pid, member->name, error->message);
+	else if (!error && !result.is_finished)
+		hs_warn("process %d (%s) goes on, with code of heapsnap in it: heapsnap detach %d takes it out",
+			(int)member->process.pid, member->name, (int)member->process.pid);
+	hs_error_destroy(error);
+	count_member(family, member);
+	family->tally.left++;
+	member->is_over = true;
+}
+
+// Those that have ended; with `wait`, one that is waited for besides.
+static void reap_writers(struct run_family *family, bool wait)
+{
+	for (int i = 0; i < WRITERS_MOST; i++) {
+		pid_t found;
+
+		if (!family->writers[i])
+			continue;
+		do
+			found = waitpid(family->writers[i], NULL, wait ? 0 : WNOHANG);
+		while (found < 0 && errno == EINTR);
+		wait = false;
+		if (found != 0)
+			family->writers[i] = 0;
+	}
+}
+
+// Goes on in a child, which writes the profile of a process that is over: true there.
+static bool start_writer(struct member *member, pid_t *writer, const struct run_signals *signals,
+			 struct hs_run_event *ret)
+{
+	const pid_t tool = getpid();
+
+	fflush(NULL);
+	*writer = fork();
+	if (*writer != 0) {
+		if (*writer < 0)
+			hs_warn("no profile of process %d: no process can be started that writes it",
+				(int)member->process.pid);
+		*writer = *writer < 0 ? 0 : *writer;
+		return false;
+	}
+	run_signals_of_writer(signals);
+	target_is_followed_by((uint32_t)tool);
+	*ret = (struct hs_run_event){ .kind = HS_RUN_CHILD,
+				      .copy = HS_STEAL_POINTER(member->copy),
+				      .error = HS_STEAL_POINTER(member->error),
+				      .pid = member->process.pid,
+				      .has_status = member->has_status,
+				      .status = member->status };
+	memcpy(ret->name, member->name, sizeof(ret->name));
+	return true;
+}
+
+// Forgets processes that are over, and has their profiles written, as many at one time as may be. True: this is such a
+// writer. *waiting_ret: so many are still to be written.
+static bool settle(struct run_family *family, const struct run_signals *signals, size_t *waiting_ret,
+		   struct hs_run_event *ret)
+{
+	size_t left = 1;
+	bool is_writer = false;
+
+	*waiting_ret = 0;
+	for (size_t i = 1; i < family->count; i++) {
+		struct member *member = family->members[i];
+		const bool is_wanted = member->copy || member->error;
+		pid_t *writer = NULL;
+
+		for (int slot = 0; slot < WRITERS_MOST && !writer; slot++)
+			writer = family->writers[slot] ? NULL : &family->writers[slot];
+		if (member->is_over && is_wanted && writer && !is_writer)
+			is_writer = start_writer(member, writer, signals, ret);
+		else if (!member->is_over || is_wanted) {
+			*waiting_ret += member->is_over;
+			family->members[left++] = member;
+			continue;
+		}
+		if (is_writer)
+			family->members[left++] = member; // the copy reads its handle
+		else
+			destroy_member(member);
+	}
+	family->count = left;
+	return is_writer;
+}
+
+static bool writers_are_busy(const struct run_family *family)
+{
+	for (int i = 0; i < WRITERS_MOST; i++)
+		if (family->writers[i])
+			return true;
+	return false;
+}
+
+static void describe_end(struct run_family *family, struct hs_run_event *ret)
+{
+	struct member *command = family->members[0];
+	const pid_t pid = command->process.pid;
+
+	for (size_t i = 1; i < family->count; i++)
+		count_member(family, family->members[i]);
+	*ret = (struct hs_run_event){ .kind = HS_RUN_ENDED,
+				      .copy = HS_STEAL_POINTER(command->copy),
+				      .error = HS_STEAL_POINTER(command->error),
+				      .is_recorded = command->outcome == OUTCOME_RECORDED,
+				      .children = family->tally };
+	memcpy(ret->name, command->name, sizeof(ret->name));
+	if (stop_kept_end(pid, &ret->status))
+		return;
+	while (waitpid(pid, &ret->status, __WALL) < 0 && errno == EINTR)
+		;
+}
+
+// One round. True: *ret is an event.
+static bool step(struct run_family *family, const struct run_signals *signals, struct hs_run_event *ret)
+{
+	const bool was_leaving = family->is_leaving;
+	size_t waiting;
+
+	for (size_t i = 0; i < family->count; i++)
+		if (!family->members[i]->is_over && look_at(family, family->members[i], ret))
+			return true;
+	if (family->is_leaving && !was_leaving)
+		for (size_t i = 1; i < family->count; i++)
+			if (!family->members[i]->is_over)
+				leave(family, family->members[i]);
+	reap_writers(family, false);
+	if (settle(family, signals, &waiting, ret))
+		return true;
+	if (waiting > WAITING_MOST) {
+		const uint64_t began = hs_monotonic_ns();
+
+		reap_writers(family, true);
+		family->held_ns += hs_monotonic_ns() - began;
+		return settle(family, signals, &waiting, ret);
+	}
+	if (!family->is_leaving || waiting || writers_are_busy(family))
+		return false;
+	describe_end(family, ret);
+	return true;
+}
+
+void run_family_next(struct run_family *family, struct run_signals *signals, struct hs_run_event *ret)
+{
+	const struct member *command = family->members[0];
+	bool is_due = false;
+
+	while (!step(family, signals, ret))
+		run_signals_wait(signals, &command->process, command->follow.is_stopped, LOOK_MS, &is_due);
+}
+
+void run_family_end(struct run_family *family)
+{
+	if (!family)
+		return;
+	for (size_t i = 0; i < family->count; i++)
+		destroy_member(family->members[i]);
+	free(family->members);
+	free(family);
+}

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""heapsnap run --children: each process that the command starts and that executes a program is recorded, has a profile of its own, and is otherwise as
+without heapsnap; and what run says of processes that it does not record.
+usage: run_children.py [CASE...]"""
+
+import glob
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+
+from harness import (HEAPSNAP, as_user, check, check_equal, copy_for_everybody, heapsnap, leave_out, run_cases, say, start, status_fields, target_path,
+                     temporary_directory, wait_until)
+from profiles import by_innermost
+
+PROGRAM = target_path("run_command")
+FIRST = {"in_constructor": (1, 7001), "first": (1, 5001)}
+SUMMARY = r"started (\d+) process(?:es)?, with those of its children: (.*)\."
+# What a parent sees of its children's stops and ends.
+WATCHER = """import os, sys
+pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ)
+while True:
+    _, status = os.waitpid(pid, os.WUNTRACED | os.WCONTINUED)
+    print('stopped' if os.WIFSTOPPED(status) else 'continued' if os.WIFCONTINUED(status) else os.waitstatus_to_exitcode(status), flush=True)
+    if os.WIFSTOPPED(status):
+        os.kill(pid, 18)
+    elif not os.WIFCONTINUED(status):
+        break"""
+
+
+def run(*words, options=(), **how):
+    return heapsnap("run", "--exact", "--children", *options, "--", *words, **how)
+
+
+def shell(text, **how):
+    return run("sh", "-c", text, **how)
+
+
+def summary(result):
+    """How many processes were started, and what became of how many, by the first word of what is said."""
+    match = re.search(SUMMARY, result.stderr)
+    check(match, f"no summary of children: {result}")
+    parts = {}
+    for part in match[2].split(", "):
+        number, words = part.split(" ", 1)
+        parts[words] = int(number)
+    return int(match[1]), parts
+
+
+def live(path):
+    return {name: (values.live_objects, values.live_bytes) for name, values in by_innermost(path).items()}
+
+
+def profiles(directory, name):
+    return sorted(glob.glob(os.path.join(directory, f"{name}.*.pb.gz")))
+
+
+def check_first(path):
+    found = live(path)
+    for name, values in FIRST.items():
+        check_equal(found.get(name), values, f"{name} in {path}: {found}")
+
+
+def kinds():
+    """By fork and exec, by posix_spawn, by a thread, by a child of a child, and one that executes nothing."""
+    for words, count, also in ((f"{PROGRAM} return 7; {PROGRAM} raise 15; exit 3", 2, {}), (f"{PROGRAM} spawn 3; exit 3", 4, {}),
+                               (f"{PROGRAM} others spawn 2; exit 3", 3, {}), (f"sh -c '{PROGRAM} return 0; exit 2'; exit 3", 1, {}),
+                               (f"{PROGRAM} fork; exit 3", 1, {"not: executed no program": 1}),
+                               (f"{PROGRAM} exec {PROGRAM} return 5; exit 3", 1, {})):
+        directory = temporary_directory()
+        result = shell(words, options=["--at-exit", directory + "/"])
+        check_equal(result.status, 3, str(result))
+        started, parts = summary(result)
+        # an exec gives the process a new name, sh or run_command; there is one command besides
+        files = profiles(directory, "run_command")
+        check_equal(len(files), count, f"profiles of {words}: {os.listdir(directory)} {result}")
+        for file in files:
+            check_first(file)
+        check_equal(started, sum(parts.values()), f"processes: {result}")
+        check_equal({key: value for key, value in parts.items() if key != "recorded"}, also, f"processes: {result}")
+        check_equal(len(os.listdir(directory)), parts["recorded"] + 1, f"profiles: {os.listdir(directory)}")
+        check("Nothing lost of this process." in result.stderr, str(result))
+    say("  fork, posix_spawn, threads, children of children: all that execute a program are recorded from its beginning")
+
+
+def ends():
+    """The command itself, whatever ends it, with one thread and with many; also where another thread than the main one executes a program."""
+    for words, status, also in ((["return", "7"], 7, {}), (["raise", "9"], -9, {}), (["crash"], -11, {}), (["_exit", "9"], 9, {}),
+                                (["others", "sleep", "0.2", "return", "5"], 5, {"in_thread": (1, 3001)}),
+                                (["others", "others", "sleep", "0.2", "raise", "9"], -9, {"in_thread": (2, 6002)}),
+                                (["threads", "200", "return", "5"], 5, {}), (["threads", "200", "raise", "9"], -9, {}),
+                                (["exec", PROGRAM, "return", "3"], 3, {}), (["others", "exec", PROGRAM, "return", "3"], 3, {}),
+                                (["threads", "50", "exec", PROGRAM, "return", "3"], 3, {}), (["threads", "50", "spawn", "2", "return", "3"], 3, {})):
+        path = os.path.join(temporary_directory(), "end.pb.gz")
+        result = run(PROGRAM, *words, options=["--at-exit", path])
+        check_equal(result.status, status, str(result))
+        check(os.path.exists(path), f"no profile: {result}")
+        found = live(path)
+        for name, values in {**FIRST, **also}.items():
+            check_equal(found.get(name), values, f"{name} of {words}: {found}")
+    say("  the command has the same status, or signal, and its heap at that moment")
+
+
+def names():
+    directory = temporary_directory()
+    path = os.path.join(directory, "end.pb.gz")
+    result = shell(f"{PROGRAM} return 7; exit 0", options=["--at-exit", path])
+    pid = re.search(r"Process (\d+) \(run_command\) has ended with exit status 7: .* live in \d+ blocks; (\S+)", result.stderr)
+    check(pid, f"no line of the child: {result}")
+    check_equal(pid[2], os.path.join(directory, f"end.{pid[1]}.pb.gz"), "its file")
+    check_equal(sorted(os.listdir(directory)), [f"end.{pid[1]}.pb.gz", "end.pb.gz"], "files")
+    check_first(pid[2])
+    directory = temporary_directory()
+    heapsnap("run", "-q", "--at-exit", directory + "/", "--", PROGRAM, "return", "0")
+    check_equal(len(profiles(directory, "run_command")), 1, "DIR/ without --children")
+    result = heapsnap("run", "--children", "--every", "1s", "-o", path, "--", PROGRAM)
+    check_equal(result.status, 2, str(result))
+    say("  a file of each process")
+
+
+def unharmed():
+    """What a parent and a child see is what they see without heapsnap: status, stops, output, signals."""
+    for command in ([sys.executable, "-c", WATCHER, PROGRAM, "return", "9"], [sys.executable, "-c", WATCHER, PROGRAM, "raise", "9"],
+                    [sys.executable, "-c", WATCHER, PROGRAM, "stop", "return", "4"], ["sh", "-c", f"echo one | {PROGRAM} cat | cat; {PROGRAM} crash; echo $?"],
+                    ["sh", "-c", f"trap 'echo got' USR1; {PROGRAM} sleep 0.2 & kill -USR1 $$; wait; wait; echo $?"],
+                    [sys.executable, "-c", "import subprocess, threading\ndone = []\n"
+                     "threads = [threading.Thread(target=lambda: done.append(subprocess.run(['true']).returncode)) for _ in range(8)]\n"
+                     "[thread.start() for thread in threads]\n[thread.join() for thread in threads]\nprint(done)"]):
+        outputs = [subprocess.run([*before, *command], capture_output=True, text=True, timeout=120, check=False, stdin=subprocess.DEVNULL)
+                   for before in ([], [HEAPSNAP, "run", "-q", "--exact", "--children", "--"])]
+        check_equal((outputs[1].stdout, outputs[1].returncode), (outputs[0].stdout, outputs[0].returncode), f"{command}: {outputs[1].stderr}")
+    say("  stops, statuses, pipes and signals are as without heapsnap")
+
+
+def left_over():
+    """A process that outlives the command is recorded up to there, detached, and goes on."""
+    directory = temporary_directory()
+    note = os.path.join(directory, "pid")
+    result = shell(f"{PROGRAM} sleep 100 >/dev/null 2>&1 & echo $! >{note}; sleep 1; exit 5", options=["--at-exit", directory + "/"])
+    check_equal(result.status, 5, str(result))
+    with open(note, encoding="ascii") as file:
+        pid = int(file.read())
+    check("1 process outlived it" in result.stderr, str(result))
+    files = profiles(directory, "run_command")
+    check_equal(len(files), 1, f"profiles: {os.listdir(directory)} {result}")
+    check_first(files[0])
+    check(f"Process {pid} (run_command) goes on" in result.stderr, str(result))
+    check_equal(status_fields(pid, pid, ["TracerPid"])["TracerPid"], "0", "its tracer")
+    with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as file:
+        check("heapsnap" not in file.read(), "something of heapsnap is left")
+    os.kill(pid, signal.SIGTERM)
+    say("  one that outlives the command is left to go on, without heapsnap")
+
+
+def killed():
+    """Who kills heapsnap ends neither the command nor its children."""
+    process = start([HEAPSNAP, "run", "-q", "--children", "--", "sh", "-c", f"{PROGRAM} work 5; echo $?"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL)
+    check_equal(process.stdout.readline(), b"ready\n", "first line")
+    process.kill()
+    check_equal(process.stdout.readline(), b"0\n", "status of the child")
+    process.communicate(timeout=60)
+    say("  heapsnap killed: the child goes on to its end")
+
+
+def many():
+    """Hundreds of short programs: none is lost, what they write is the same, each is recorded or counted."""
+    script = "i=0; while [ $i -lt 100 ]; do echo $i | cat | cat; i=$((i+1)); done"
+    plain = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=120, check=True).stdout
+    began = time.monotonic()
+    result = shell(script, options=["--at-exit", temporary_directory() + "/"])
+    took = time.monotonic() - began
+    check_equal((result.status, result.stdout), (0, plain), "what it writes")
+    started, parts = summary(result)
+    check_equal((started, sum(parts.values())), (300, 300), f"processes: {result.stderr[-300:]}")
+    check(parts["recorded"] > 0, str(parts))
+    check_equal(parts["not: executed no program"], 100, "those that only fork")
+    check_equal(len(re.findall(r"^Process \d+ \(cat\)", result.stderr, re.MULTILINE)), parts["recorded"], "lines")
+    say(f"  300 processes in {took:.1f} s: {parts}")
+
+
+def told():
+    """Without --children it is said how many there were at least."""
+    for words, least in ((f"{PROGRAM} return 0; {PROGRAM} return 0; {PROGRAM} return 0; exit 0", 3), (f"{PROGRAM} sleep 1 & exit 0", 1)):
+        result = heapsnap("run", "--exact", "--", "sh", "-c", words)
+        match = re.search(r"It started at least (\d+) process(?:es)?, not recorded; --children", result.stderr)
+        check(match and int(match[1]) == least, f"{least} expected: {result}")
+        check("Nothing lost of this process." in result.stderr and "Nothing lost.\n" not in result.stderr, str(result))
+    result = heapsnap("run", "--exact", "--", PROGRAM, "fork")
+    check("at least 1 process, not" in result.stderr, str(result))
+    result = heapsnap("run", "--exact", "--", PROGRAM, "return", "0")
+    check("Nothing lost.\n" in result.stderr and "started" not in result.stderr, str(result))
+    result = run(PROGRAM, "return", "0")
+    check("Nothing lost.\n" in result.stderr and "started" not in result.stderr, str(result))
+    say("  'nothing lost' is not said of processes that nobody has recorded")
+
+
+def beginning_is_exact():
+    """A short program is recorded whole under the default budget; one that allocates much for longer is not, and how to have it exact is said."""
+    python = [os.path.realpath(sys.executable), "-S", "-c"]
+    result = heapsnap("run", "--", *python, "pass")  # some thousand at its start
+    check_equal(result.status, 0, str(result))
+    check("±" not in result.stderr and "Estimates" not in result.stderr, f"a short program is not exact: {result}")
+    result = heapsnap("run", "--", *python, "for i in range(4000000): x = [i]", environment={"PYTHONMALLOC": "malloc"})
+    check("Estimates" in result.stderr and "For exact numbers: --exact" in result.stderr, str(result))
+    say("  the beginning is exact, and no more")
+
+
+def ordinary_user():
+    if os.geteuid() != 0:
+        leave_out("root")
+        return
+    program, directory = copy_for_everybody(), temporary_directory()
+    os.chmod(directory, 0o777)
+    target = os.path.join(directory, "run_command")
+    subprocess.run(["cp", PROGRAM, target], check=True)
+    result = subprocess.run([*as_user(1234), program, "run", "--children", "--exact", "--at-exit", directory + "/", "--", "sh", "-c",
+                             f"{shlex.quote(target)} return 7; exit 0"], capture_output=True, text=True, timeout=60, check=False)
+    check_equal(result.returncode, 0, result.stderr)
+    files = profiles(directory, "run_command")
+    check_equal(len(files), 1, f"profiles: {result.stderr}")
+    check_first(files[0])
+    say("  an ordinary user's")
+
+
+run_cases([kinds, ends, names, unharmed, left_over, killed, many, told, beginning_is_exact, ordinary_user], "run_children")
