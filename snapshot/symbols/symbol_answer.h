@@ -13,7 +13,7 @@
 
 struct answer_location {
 	uint32_t first_line, line_count; // in `lines`; line_count 0 = no symbol
-	bool is_answered, has_inlined;
+	bool is_answered, has_inlined, is_guess;
 };
 
 struct symbol_answer {
@@ -25,6 +25,7 @@ struct symbol_answer {
 	struct profile_line *lines; // functions by their index in `functions`
 	size_t line_count, line_room;
 	uint64_t text_bytes; // of all functions so far
+	bool is_stripped;    // the module's own symbols and debug information are gone, and were not found elsewhere
 };
 
 enum { SYMBOL_LINES_MAX = 64 }; // of one location

@@ -119,7 +119,7 @@ static struct hs_error *failed(struct byte_cursor *rest)
 
 static struct hs_error *talk_to_end(struct conversation *talk)
 {
-	uint32_t requests = 0, messages = 0, said;
+	uint32_t requests = 0, messages = 0, said, stripped;
 
 	for (;;) {
 		struct byte_cursor rest;
@@ -141,7 +141,10 @@ static struct hs_error *talk_to_end(struct conversation *talk)
 			error = symbol_answer_take(talk->answer, rest.position, byte_cursor_left(&rest));
 			break;
 		case SYMBOL_DONE:
-			return byte_cursor_u32(&rest, &said) && said == messages ? NULL : bad("an answer with gaps");
+			if (!byte_cursor_u32(&rest, &said) || !byte_cursor_u32(&rest, &stripped) || said != messages)
+				return bad("an answer with gaps");
+			talk->answer->is_stripped = stripped == 1;
+			return NULL;
 		case SYMBOL_FAILED:
 			return failed(&rest);
 		default:

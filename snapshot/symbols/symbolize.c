@@ -7,9 +7,11 @@
 #include "base/log.h"
 #include "snapshot/profile/ledger.h"
 #include "snapshot/symbols/allocator_names.h"
+#include "snapshot/symbols/debug_package.h"
 #include "snapshot/symbols/function_table.h"
 #include "snapshot/symbols/module_files.h"
 #include "snapshot/symbols/symbol_service.h"
+#include "snapshot/symbols/unnamed_code.h"
 
 #include <stdlib.h>
 
@@ -27,6 +29,7 @@ struct symbolizer {
 	bool *has_inlined; // of locations[i]: DWARF describes the function
 	uint64_t deadline_ns;
 	bool has_no_sandbox; // said once
+	struct unnamed_code unnamed;
 };
 
 // A location on its way to be sorted by module and address.
@@ -83,7 +86,10 @@ static void set_location(struct symbolizer *symbolizer, uint32_t index, const st
 
 	location->first_line = (uint32_t)(first_line + answer->first_line);
 	location->line_count = answer->line_count;
+	location->is_guess = answer->is_guess;
 	symbolizer->has_inlined[index] = answer->has_inlined;
+	if (answer->is_guess)
+		return;
 	// Where the allocator's own functions are inlined into another one (Rust's), they go and it stays.
 	while (location->line_count > 1 && is_allocator_line(symbolizer, location->first_line)) {
 		location->first_line++;
@@ -132,6 +138,27 @@ static struct hs_error *ask(struct symbolizer *symbolizer, const struct symbol_q
 				  deadline < symbolizer->deadline_ns ? deadline : symbolizer->deadline_ns, answer);
 }
 
+// What no symbol of a stripped module covers: a file with its symbols would name that.
+static void note_unnamed(struct symbolizer *symbolizer, const struct profile_module *module,
+			 const struct symbol_answer *answer)
+{
+	const char *program = symbolizer->profile->program;
+	size_t count = 0;
+
+	for (size_t i = 0; i < answer->location_count; i++)
+		count += answer->locations[i].line_count == 0 || answer->locations[i].is_guess;
+	unnamed_code_add(&symbolizer->unnamed, *module->path || !program ? module->path : program, count);
+}
+
+static struct hs_error *tell_unnamed(struct symbolizer *symbolizer)
+{
+	char *text;
+	struct hs_error *error = unnamed_code_text(
+		&symbolizer->unnamed, module_files_has_our_root(symbolizer->files) ? DEBUG_PACKAGE_LISTS : NULL, &text);
+
+	return error || !text ? error : ledger_add_symbols_missing(symbolizer->profile, text);
+}
+
 // Locations with what names them, in order of addresses. `path` is for messages.
 static struct hs_error *symbolize_keys(struct symbolizer *symbolizer, const struct location_key *keys, size_t count,
 				       struct symbol_question *question, const char *path)
@@ -152,6 +179,8 @@ static struct hs_error *symbolize_keys(struct symbolizer *symbolizer, const stru
 
 	size_t first_line = symbolizer->line_count;
 
+	if (!error && question->module && answer.is_stripped)
+		note_unnamed(symbolizer, question->module, &answer);
 	error = take_lines(symbolizer, &answer);
 	for (size_t i = 0, asked = 0; i < count && !error; i++) {
 		if (addresses[asked] != keys[i].address)
@@ -195,7 +224,7 @@ static struct hs_error *symbolize_locations(struct symbolizer *symbolizer)
 		struct profile_location *location = &profile->locations[i];
 
 		location->first_line = location->line_count = 0;
-		location->is_allocator = false;
+		location->is_allocator = location->is_guess = false;
 		keys[count++] = (struct location_key){ location->address, location->module, (uint32_t)i };
 	}
 	qsort(keys, count, sizeof(*keys), compare_keys);
@@ -212,7 +241,12 @@ static struct hs_error *symbolize_locations(struct symbolizer *symbolizer)
 			return error;
 	}
 	hs_progress("symbols", count, count);
-	return NULL;
+	return tell_unnamed(symbolizer);
+}
+
+static bool has_symbol(const struct profile_location *location)
+{
+	return location->line_count > 0 && !location->is_guess;
 }
 
 // has_functions: every location of the mapping has a function. The others: every location with a function has it too.
@@ -229,7 +263,7 @@ static void set_mapping_flags(struct symbolizer *symbolizer)
 	for (size_t i = 0; i < profile->location_count; i++) {
 		const struct profile_location *location = &profile->locations[i];
 
-		if (location->line_count == 0 || location->mapping >= profile->mapping_count)
+		if (!has_symbol(location) || location->mapping >= profile->mapping_count)
 			continue;
 
 		struct profile_mapping *mapping = &profile->mappings[location->mapping];
@@ -245,11 +279,11 @@ static void set_mapping_flags(struct symbolizer *symbolizer)
 
 		struct profile_mapping *mapping = &profile->mappings[location->mapping];
 
-		if (location->line_count == 0)
+		if (!has_symbol(location))
 			mapping->has_functions = false;
 		else if (!symbolizer->has_inlined[i])
 			mapping->has_inline_frames = false;
-		for (uint32_t j = 0; j < location->line_count; j++) {
+		for (uint32_t j = 0; has_symbol(location) && j < location->line_count; j++) {
 			const struct profile_line *line = &profile->lines[location->first_line + j];
 
 			if (!*profile->functions[line->function].file)

@@ -4,6 +4,7 @@ hs_unit_test(allocator_names_test hs_snapshot)
 hs_unit_test(perf_map_test hs_snapshot)
 hs_unit_test(range_index_test hs_snapshot)
 hs_unit_test(symbol_table_test hs_snapshot)
+hs_unit_test(unnamed_code_test hs_snapshot)
 
 # The symbolizer is tested on a library of known names and lines, in four states.
 include(CheckLanguage)
@@ -27,8 +28,21 @@ if(CMAKE_CXX_COMPILER AND CMAKE_OBJCOPY)
     WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/symbolize
     VERBATIM
   )
+  # "mini" has its local symbols in .gnu_debugdata, as Fedora's files do; without xz it is the stripped one.
+  find_program(XZ xz)
+  if(XZ)
+    add_custom_command(TARGET symbolize_fixture POST_BUILD
+      COMMAND ${CMAKE_OBJCOPY} --strip-debug libsymbolize_fixture.so libsymbolize_mini.symbols
+      COMMAND ${XZ} -kf libsymbolize_mini.symbols
+      COMMAND ${CMAKE_OBJCOPY} --strip-all --add-section=.gnu_debugdata=libsymbolize_mini.symbols.xz
+        libsymbolize_fixture.so libsymbolize_mini.so
+      WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/symbolize
+      VERBATIM
+    )
+  endif()
   hs_unit_test(symbolize_test hs_snapshot ${CMAKE_DL_LIBS})
-  target_compile_definitions(symbolize_test PRIVATE FIXTURE_DIRECTORY="${CMAKE_CURRENT_BINARY_DIR}/symbolize")
+  target_compile_definitions(symbolize_test PRIVATE
+    FIXTURE_DIRECTORY="${CMAKE_CURRENT_BINARY_DIR}/symbolize" $<$<BOOL:${XZ}>:HAS_MINI>)
   add_dependencies(symbolize_test symbolize_fixture symbolize_no_id)
 endif()
 hs_unit_test(table_check_test hs_snapshot)
