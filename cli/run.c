@@ -43,6 +43,7 @@ static struct hs_error *finish(const struct options *options, const struct view_
 		.format = options->format,
 		.view = *view,
 		.errors = options->errors,
+		.no_cache = options->no_cache,
 	};
 	struct hs_dump_result result;
 	struct hs_error *error = hs_dump_copied(copy, &dump, &result);

@@ -139,3 +139,42 @@ struct hs_error *symbol_answer_take(struct symbol_answer *answer, const void *it
 	}
 	return NULL;
 }
+
+// The number of a function of `from` in `to`. map[i] is it and one, 0 = not taken yet.
+static struct hs_error *copy_function(struct symbol_answer *to, const struct symbol_answer *from, uint32_t index,
+				      uint32_t *map, uint32_t *ret)
+{
+	const struct profile_function *item = &from->functions.items[index];
+
+	if (!map[index]) {
+		struct hs_error *error = function_table_add(
+			&to->functions,
+			&(struct function_text){ item->name, item->system_name, item->file, item->start_line }, ret);
+
+		if (error)
+			return error;
+		map[index] = *ret + 1;
+	}
+	*ret = map[index] - 1;
+	return NULL;
+}
+
+struct hs_error *symbol_answer_copy(struct symbol_answer *to, size_t to_index, const struct symbol_answer *from,
+				    size_t from_index, uint32_t *map)
+{
+	const struct answer_location *location = &from->locations[from_index];
+	struct hs_error *error = ARRAY_RESERVE(to->lines, to->line_count + location->line_count + 1, &to->line_room);
+
+	if (error || to->line_count + location->line_count > UINT32_MAX)
+		return &hs_error_no_memory;
+	to->locations[to_index] = *location;
+	to->locations[to_index].first_line = (uint32_t)to->line_count;
+	for (uint32_t i = 0; i < location->line_count && !error; i++) {
+		const struct profile_line *line = &from->lines[location->first_line + i];
+		uint32_t function = 0;
+
+		error = copy_function(to, from, line->function, map, &function);
+		to->lines[to->line_count++] = (struct profile_line){ function, line->line };
+	}
+	return error;
+}

@@ -38,4 +38,10 @@ void symbol_answer_deinit(struct symbol_answer *answer);
 // taken before is then worth nothing either.
 struct hs_error *symbol_answer_take(struct symbol_answer *answer, const void *items, size_t size) HS_MUST_CHECK;
 
+// Takes over a location of another answer. `map` has a number for each function of that one, 0 at first, and is the
+// same for all that is taken from it into this one. pre: to->locations[to_index] has not been answered.
+// HS_ERROR_NO_MEMORY.
+struct hs_error *symbol_answer_copy(struct symbol_answer *to, size_t to_index, const struct symbol_answer *from,
+				    size_t from_index, uint32_t *map) HS_MUST_CHECK;
+
 #endif

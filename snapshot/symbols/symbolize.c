@@ -10,7 +10,7 @@
 #include "snapshot/symbols/debug_package.h"
 #include "snapshot/symbols/function_table.h"
 #include "snapshot/symbols/module_files.h"
-#include "snapshot/symbols/symbol_service.h"
+#include "snapshot/symbols/symbol_cache.h"
 #include "snapshot/symbols/unnamed_code.h"
 
 #include <stdlib.h>
@@ -30,6 +30,7 @@ struct symbolizer {
 	uint64_t deadline_ns;
 	bool has_no_sandbox; // said once
 	struct unnamed_code unnamed;
+	struct cache_folder cache;
 };
 
 // A location on its way to be sorted by module and address.
@@ -134,8 +135,8 @@ static struct hs_error *ask(struct symbolizer *symbolizer, const struct symbol_q
 		return hs_error_create(HS_ERROR_REFUSED, "not read without a sandbox");
 	if (now >= symbolizer->deadline_ns)
 		return hs_error_create(HS_ERROR_TIMEOUT, "was not started: those before it took %d s", ALL_SECONDS);
-	return symbol_service_ask(symbolizer->files, question, &limits,
-				  deadline < symbolizer->deadline_ns ? deadline : symbolizer->deadline_ns, answer);
+	return symbol_cache_ask(&symbolizer->cache, symbolizer->files, question, &limits,
+				deadline < symbolizer->deadline_ns ? deadline : symbolizer->deadline_ns, answer);
 }
 
 // What no symbol of a stripped module covers: a file with its symbols would name that.
@@ -294,11 +295,13 @@ static void set_mapping_flags(struct symbolizer *symbolizer)
 	}
 }
 
-struct hs_error *symbolize_profile(const struct module_files *files, struct heap_profile *profile)
+struct hs_error *symbolize_profile(const struct module_files *files, const struct symbol_options *options,
+				   struct heap_profile *profile)
 {
 	struct symbolizer symbolizer = {
 		.profile = profile,
 		.files = files,
+		.cache = { -1 },
 		.deadline_ns = hs_monotonic_ns() + ALL_SECONDS * UINT64_C(1000000000),
 	};
 
@@ -306,8 +309,12 @@ struct hs_error *symbolize_profile(const struct module_files *files, struct heap
 	if (!symbolizer.has_inlined)
 		return &hs_error_no_memory;
 
+	if (!options->no_cache)
+		symbolizer.cache = cache_folder_open();
+
 	struct hs_error *error = symbolize_locations(&symbolizer);
 
+	cache_folder_close(&symbolizer.cache);
 	if (error) {
 		for (size_t i = 0; i < profile->location_count; i++)
 			profile->locations[i].line_count = 0;

@@ -3,6 +3,7 @@ hs_unit_test(symbol_answer_test hs_snapshot)
 hs_unit_test(allocator_names_test hs_snapshot)
 hs_unit_test(perf_map_test hs_snapshot)
 hs_unit_test(range_index_test hs_snapshot)
+hs_unit_test(symbol_cache_test hs_snapshot)
 hs_unit_test(symbol_table_test hs_snapshot)
 hs_unit_test(unnamed_code_test hs_snapshot)
 

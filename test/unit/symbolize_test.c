@@ -102,7 +102,7 @@ static void symbolize(struct heap_profile *profile)
 	struct hs_error *error;
 
 	module_files_open(held_process(profile->pid), &files);
-	error = symbolize_profile(&files, profile);
+	error = symbolize_profile(&files, &(struct symbol_options){ .no_cache = true }, profile);
 	module_files_close(&files);
 	CHECK(!error);
 	if (error)
