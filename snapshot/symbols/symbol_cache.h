@@ -9,8 +9,9 @@
 #include "snapshot/symbols/cache_folder.h"
 #include "snapshot/symbols/symbol_service.h"
 
-// As symbol_service_ask, which is asked for what is not in the folder, and whose answers are kept there. pre: the
-// addresses are ascending. A module without a build id, and a folder that is none: only symbol_service_ask.
+// As symbol_service_ask, which is asked for what is not in the folder, and whose answers are kept there; with its
+// errors, and HS_ERROR_NO_MEMORY. What cannot be read or written in the folder is no error. A module without a build
+// id, and a folder that is none: only symbol_service_ask. pre: the addresses are ascending.
 struct hs_error *symbol_cache_ask(const struct cache_folder *folder, const struct module_files *files,
 				  const struct symbol_question *question, const struct sandbox_limits *limits,
 				  uint64_t deadline_ns, struct symbol_answer *ret) HS_MUST_CHECK;
