@@ -286,6 +286,21 @@ static void close_without_sections(void *library)
 	dlclose(library);
 }
 
+// The file with most of the debug information is not read: the symbol table says which function, and the lines, which
+// stay behind, where in the source.
+static void check_split(void *library)
+{
+	struct heap_profile profile = make_profile(call_fixture(library, "fixture_outer"));
+
+	symbolize(&profile);
+	CHECK_EQUAL(profile.locations[0].line_count, 1);
+	CHECK(!profile.locations[0].is_guess);
+	CHECK_STRING(function_of(&profile, 0)->name, "fixture_outer");
+	CHECK(ends_with(function_of(&profile, 0)->file, "symbolize_fixture.cpp"));
+	CHECK_EQUAL(line_of(&profile, 0), fixture_line(library, "fixture_inner_line"));
+	heap_profile_deinit(&profile);
+}
+
 static void check_wrong_build_id(void *library)
 {
 	struct heap_profile profile = make_profile(call_fixture(library, "fixture_outer"));
@@ -423,6 +438,16 @@ int main(void)
 #else
 	CHECK_LEFT_OUT("no xz");
 #endif
+	static const char *const kinds[] = { "libsymbolize_dwarf4.so", "libsymbolize_dwarf5.so",
+					     "libsymbolize_compressed.so" };
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		void *library = open_fixture(kinds[i]);
+
+		check_inlined(library);
+		check_names(library);
+	}
+	check_split(open_fixture("libsymbolize_split.so"));
 	check_wrong_build_id(whole);
 	check_fifo(whole);
 	if (geteuid() == 0)
