@@ -147,6 +147,7 @@ static enum exit_status dump_one(const struct options *options, const struct pro
 		.view = *view,
 		.errors = options->errors,
 		.stop = options->stop,
+		.no_cache = options->no_cache,
 	};
 	HS_CLEANUP_FREE char *path = NULL;
 	struct hs_dump_result result;

@@ -7,6 +7,7 @@
 #include "views/completeness.h"
 #include "views/other_heaps.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
@@ -145,11 +146,21 @@ static void print_ledger(const struct options *options, const struct heap_profil
 	}
 }
 
+static void print_unnamed(const struct options *options, const struct heap_profile *profile)
+{
+	const char *text = unnamed_code_of(profile);
+
+	if (text && *text)
+		console_print(options, "%c%s.
+", toupper((unsigned char)*text), text + 1);
+}
+
 static void print_truth(const struct options *options, const struct heap_profile *profile, bool is_one_of_several)
 {
 	if (profile->is_estimate)
 		print_estimates(options, profile);
 	print_completeness(options, profile, is_one_of_several);
+	print_unnamed(options, profile);
 	if (options->ledger)
 		print_ledger(options, profile);
 }

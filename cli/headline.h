@@ -15,7 +15,8 @@
 // Of a file, what and when it is of stands in place of the first line.
 void headline_print(const struct options *options, const struct heap_profile *profile);
 
-// How far estimates may be off and what gives exact numbers, what is lost, and with --ledger all counters.
+// How far estimates may be off and what gives exact numbers, what is lost, which code has no names, and
+// with --ledger all counters.
 void truth_print(const struct options *options, const struct heap_profile *profile);
 // Where other processes belong to what was asked for: "nothing lost" is then said of this one only.
 void truth_print_of_one(const struct options *options, const struct heap_profile *profile);

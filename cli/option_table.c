@@ -150,6 +150,9 @@ const struct option_description option_table[] = {
 	{ OPTION_STOP, "stop", NULL, FOR(DUMP) | FOR(PROFILE), "stop all threads while the table is copied",
 	  "stop all threads while the table is copied; without it they run, and are stopped only where the table cannot be "
 	  "copied concurrently; the dump says why" },
+	{ OPTION_NO_CACHE, "no-cache", NULL, FOR(DUMP) | FOR_RECORDS, "read symbols anew, keep none on disk",
+	  "read the symbols of all files anew; without it what they said is kept in the user's cache folder, and used as long as "
+	  "the files are the same" },
 	{ OPTION_NAME, "name", "REGEX", FOR_PROCESSES, "processes by name or command line",
 	  "in place of PID: processes whose name or command line this matches; with the next three, those for which all hold" },
 	{ OPTION_CGROUP, "cgroup", "PATH", FOR_PROCESSES, "processes of a control group",

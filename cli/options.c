@@ -203,6 +203,8 @@ static bool *flag_of(struct options *options, enum option_id id)
 		return &options->errors;
 	case OPTION_STOP:
 		return &options->stop;
+	case OPTION_NO_CACHE:
+		return &options->no_cache;
 	case OPTION_LEDGER:
 		return &options->ledger;
 	case OPTION_ANYWAY:

@@ -36,6 +36,7 @@ struct options {
 	size_t own_rule_count;                          //
 	bool errors;                                    // dump: --errors
 	bool stop;                                      // dump: --stop
+	bool no_cache;                                  // dump, profile, why, run: --no-cache
 	uint64_t time_ns;                               // --for; 0 = none given
 	uint32_t depth;                                 // attach, set; 0 = none given
 	uint64_t max_memory;                            // bytes; 0 = default

@@ -49,7 +49,8 @@ static enum exit_status profile_process(const struct options *options, const str
 			  .format = options->format,
 			  .view = *view,
 			  .errors = options->errors,
-			  .stop = options->stop },
+			  .stop = options->stop,
+			  .no_cache = options->no_cache },
 		.time_ns = options->time_ns,
 		.detach_wait_ms = DETACH_WAIT_MS,
 	};

@@ -90,6 +90,7 @@ static struct hs_error *write_copy(const struct options *options, const struct v
 		.format = options->format,
 		.view = *view,
 		.errors = options->errors,
+		.no_cache = options->no_cache,
 	};
 
 	return hs_dump_copied(copy, &dump, ret);

@@ -245,6 +245,7 @@ static enum exit_status why_process(const struct options *options, const struct 
 		.page = options->page,
 		.format = options->format,
 		.errors = options->errors,
+		.no_cache = options->no_cache,
 	};
 	struct hs_watch_result result;
 	enum exit_status status;

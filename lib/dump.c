@@ -38,8 +38,9 @@ static struct hs_error *look(const struct hs_dump_options *options, struct hs_du
 static struct hs_error *write_copy(struct heap_copy *copy, const struct hs_dump_options *options,
 				   struct profile_writer *writer, struct hs_dump_result *ret)
 {
+	const struct symbol_options symbols = { .no_cache = options->no_cache };
 	struct snapshot_timing timing;
-	struct hs_error *error = heap_copy_digest(copy, &ret->profile, &timing);
+	struct hs_error *error = heap_copy_digest(copy, &symbols, &ret->profile, &timing);
 
 	if (error) {
 		*ret = (struct hs_dump_result){ 0 };

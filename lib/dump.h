@@ -20,6 +20,7 @@ struct hs_dump_options {
 	struct view_options view; // of the result; rules NULL = none is made, and nothing but pprof can be written
 	bool errors;              // label each stack with its number of samples and its standard errors
 	bool stop;                // stop all threads while the table is copied
+	bool no_cache;            // names of code are read anew, and not kept on disk
 };
 
 struct hs_dump_result {

@@ -23,7 +23,7 @@ struct hs_watch_options {
 	// Paths as of hs_dump: the last cut's profile, and its page; NULL = none.
 	const char *output, *page;
 	enum profile_format format; // of output
-	bool errors;                // as of hs_dump
+	bool errors, no_cache;      // as of hs_dump
 };
 
 enum hs_watch_end {

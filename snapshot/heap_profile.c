@@ -2,6 +2,7 @@
 #include "snapshot/heap_profile.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static void add(int64_t *to, int64_t from)
 {
@@ -18,6 +19,22 @@ void profile_values_add(struct profile_values *to, const struct profile_values *
 	to->live_records += from->live_records;
 	to->live_objects_variance += from->live_objects_variance;
 	to->live_bytes_variance += from->live_bytes_variance;
+}
+
+const char *profile_guess_base(const char *text, size_t *size_ret)
+{
+	static const char near[] = "near ", offset[] = "+0x", digits[] = "0123456789abcdef";
+	const char *base = text + strlen(near),
+		   *last = strncmp(text, near, strlen(near)) == 0 ? strrchr(base, '+') : NULL;
+	size_t count;
+
+	if (!last || last == base || strncmp(last, offset, strlen(offset)) != 0)
+		return NULL;
+	count = strspn(last + strlen(offset), digits);
+	if (count == 0 || last[strlen(offset) + count])
+		return NULL;
+	*size_ret = (size_t)(last - base);
+	return base;
 }
 
 void heap_profile_deinit(struct heap_profile *profile)

@@ -35,6 +35,10 @@ struct profile_location {
 	uint32_t first_line; // index into lines; innermost inlined function first
 	uint32_t line_count; // 0 = no symbol
 	bool is_allocator;   // a frame of the allocator itself: dropped from stacks
+	// No symbol covers the address; what stands for one is how far it is behind the nearest symbol before it. Then
+	// there is one line, of number 0, and its function is named as profile_guess_base says, without a file. Another
+	// offset is other code, and nothing of the name says what the code is: only the address does.
+	bool is_guess;
 };
 
 // What a stack, a site or a whole profile holds: of all blocks, also those that sampling has left out.
@@ -160,6 +164,10 @@ static inline uint64_t profile_objects_error(const struct heap_profile *profile,
 
 	return profile_error(profile->is_estimate ? fmax(variance, odds * (1 + odds)) : variance); // (1 - p) / p^2
 }
+
+// Of "near NAME+0xOFFSET", which is what a guess is called (profile_location.is_guess), where NAME begins; *size_ret is
+// its length, 1 at least. NULL = it is no such text. No linkage name is one: it has a space.
+const char *profile_guess_base(const char *text, size_t *size_ret);
 
 // Frees all that it owns; safe on a zeroed struct.
 void heap_profile_deinit(struct heap_profile *profile);

@@ -308,7 +308,8 @@ static struct hs_error *add_up(struct heap_copy *copy, struct heap_profile *prof
 	return error;
 }
 
-struct hs_error *heap_copy_digest(struct heap_copy *copy, struct heap_profile *ret, struct snapshot_timing *timing)
+struct hs_error *heap_copy_digest(struct heap_copy *copy, const struct symbol_options *symbols,
+				  struct heap_profile *ret, struct snapshot_timing *timing)
 {
 	struct hs_error *error;
 	uint64_t began;
@@ -327,7 +328,7 @@ struct hs_error *heap_copy_digest(struct heap_copy *copy, struct heap_profile *r
 	}
 	began = hs_monotonic_ns();
 	if (!error)
-		error = symbolize_profile(&copy->files, ret);
+		error = symbolize_profile(&copy->files, symbols, ret);
 	*timing = copy->timing;
 	timing->symbolize_ns = hs_monotonic_ns() - began;
 	if (error)

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/process.h"
 #include "snapshot/heap_profile.h"
+#include "snapshot/symbols/symbolize.h"
 
 #include <stdint.h>
 
@@ -36,8 +37,8 @@ struct hs_error *heap_copy_take(const struct process *process, enum heap_copy_wa
 // Checks, adds up and symbolizes. Once: the copy is then empty. The process may have ended; its files of the same names
 // are then those of its modules if their build ids say so. *ret is owned by the caller (heap_profile_deinit), valid on
 // success only; *timing is always filled as far as it went. Errors as above.
-struct hs_error *heap_copy_digest(struct heap_copy *copy, struct heap_profile *ret,
-				  struct snapshot_timing *timing) HS_MUST_CHECK;
+struct hs_error *heap_copy_digest(struct heap_copy *copy, const struct symbol_options *symbols,
+				  struct heap_profile *ret, struct snapshot_timing *timing) HS_MUST_CHECK;
 void heap_copy_destroy(struct heap_copy *copy);
 
 #endif

@@ -12,6 +12,9 @@ enum { LOSSES_SHOWN = 3 };
 // The ledger's names of the reasons for which stacks were cut, and how their texts begin (snapshot/profile/ledger.c).
 static const char CUT[] = "stack_cut_", CUT_TEXT[] = "stacks cut short: ";
 
+// The one of the line that says which code has no names (snapshot/profile/ledger.h).
+static const char MISSING[] = "symbols_missing";
+
 static uint64_t ledger_value(const struct heap_profile *profile, const char *name)
 {
 	for (size_t i = 0; i < profile->ledger_count; i++)
@@ -111,4 +114,12 @@ struct hs_error *completeness_text(const struct heap_profile *profile, char **re
 	if (error)
 		return error;
 	return *text ? hs_format(ret, "Incomplete: %s.", text) : hs_format(ret, "%s", "Nothing lost.");
+}
+
+const char *unnamed_code_of(const struct heap_profile *profile)
+{
+	for (size_t i = 0; i < profile->ledger_count; i++)
+		if (profile->ledger[i].is_fact && strcmp(profile->ledger[i].name, MISSING) == 0)
+			return profile->ledger[i].text;
+	return NULL;
 }

@@ -10,4 +10,8 @@
 // others; at most three, and how many more there are. *ret is owned by the caller. HS_ERROR_NO_MEMORY.
 struct hs_error *completeness_text(const struct heap_profile *profile, char **ret) HS_MUST_CHECK;
 
+// Which code of stripped files nothing names, and which package would: "code without symbols: 3 places in libx.so
+// (package libx-dbgsym)". NULL = the profile does not say so. Borrowed from the profile.
+const char *unnamed_code_of(const struct heap_profile *profile);
+
 #endif

@@ -2,6 +2,7 @@
 #include "views/named_profile.h"
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "base/hash_table.h"
 #include "base/io.h"
 #include "views/short_name.h"
@@ -38,6 +39,8 @@ static const struct profile_module *module_of(const struct heap_profile *profile
 	return location->module < profile->module_count ? &profile->modules[location->module] : NULL;
 }
 
+static const char *text_or_empty(const char *text) { return text ? text : ""; }
+
 // Where the code of a location comes from: "" = unknown.
 static const char *module_path(const struct heap_profile *profile, const struct profile_location *location)
 {
@@ -55,8 +58,8 @@ static void keep_text(struct naming *naming, char *text)
 		naming->result->texts[naming->result->text_count++] = text;
 }
 
-// "module+0x1234", as the file has the address.
-static struct hs_error *name_address(struct naming *naming, const struct profile_location *location, char **ret)
+// The address as the file has it.
+static uint64_t address_in_file(const struct naming *naming, const struct profile_location *location)
 {
 	const struct heap_profile *profile = naming->result->profile;
 	const struct profile_module *module = module_of(profile, location);
@@ -68,10 +71,42 @@ static struct hs_error *name_address(struct naming *naming, const struct profile
 		address -= module->load_bias;
 	else if (mapping)
 		address = address - mapping->start + mapping->file_offset;
+	return address;
+}
 
-	struct hs_error *error = hs_format(ret, "%s+0x%" PRIx64, base_name(module_path(profile, location)), address);
+// "module+0x1234".
+static struct hs_error *name_address(struct naming *naming, const struct profile_location *location, char **ret)
+{
+	struct hs_error *error =
+		hs_format(ret, "%s+0x%" PRIx64, base_name(module_path(naming->result->profile, location)),
+			  address_in_file(naming, location));
 
 	keep_text(naming, error ? NULL : *ret);
+	return error;
+}
+
+// Of a guess: "near NAME+0x12 in module", NAME short; and the whole one with the address, which alone says what code it
+// is. pre: it is one
+static struct hs_error *name_guess(struct naming *naming, const struct profile_location *location, char **ret,
+				   char **full_ret)
+{
+	const struct heap_profile *profile = naming->result->profile;
+	const char *text = text_or_empty(profile->functions[profile->lines[location->first_line].function].name);
+	const char *module = base_name(module_path(profile, location));
+	size_t size = 0;
+	const char *base = profile_guess_base(text, &size);
+	HS_CLEANUP_FREE char *neighbour = base ? strndup(base, size) : strdup(text);
+	HS_CLEANUP_FREE char *shorter = NULL;
+	struct hs_error *error = neighbour ? short_name(neighbour, &shorter) : &hs_error_no_memory;
+
+	if (!error)
+		error = hs_format(ret, "near %s%s in %s", shorter, base ? base + size : "", module);
+	keep_text(naming, error ? NULL : *ret);
+	if (!error)
+		error = hs_format(full_ret, "%s in %s+0x%" PRIx64, text, module, address_in_file(naming, location));
+	else
+		*full_ret = NULL;
+	keep_text(naming, error ? NULL : *full_ret);
 	return error;
 }
 
@@ -109,8 +144,6 @@ static struct hs_error *number_of(struct naming *naming, struct place_key key, u
 	}
 	return NULL;
 }
-
-static const char *text_or_empty(const char *text) { return text ? text : ""; }
 
 static struct hs_error *short_name_of(struct naming *naming, uint32_t function, const char **ret)
 {
@@ -171,14 +204,15 @@ static struct hs_error *fill_line(struct naming *naming, const struct profile_lo
 static struct hs_error *fill_unnamed(struct naming *naming, const struct profile_location *location,
 				     struct code_place *place)
 {
-	char *name = NULL;
-	struct hs_error *error = name_address(naming, location, &name);
+	char *name = NULL, *full_name = NULL;
+	struct hs_error *error = location->is_guess ? name_guess(naming, location, &name, &full_name)
+						    : name_address(naming, location, &name);
 
 	if (error)
 		return error;
 	*place = (struct code_place){
 		.name = name,
-		.full_name = name,
+		.full_name = full_name ? full_name : name,
 		.file = "",
 		.module = base_name(module_path(naming->result->profile, location)),
 		.function = NO_FUNCTION,
@@ -187,7 +221,7 @@ static struct hs_error *fill_unnamed(struct naming *naming, const struct profile
 	return NULL;
 }
 
-// `line`: of the location; NULL = it has none.
+// `line`: of the location; NULL = it has none, or a guess.
 static struct hs_error *add_place(struct naming *naming, const struct profile_location *location,
 				  const struct profile_line *line, size_t at)
 {
@@ -218,9 +252,9 @@ static struct hs_error *name_locations(struct naming *naming)
 		const struct profile_location *location = &profile->locations[i];
 
 		naming->result->first_place[i] = (uint32_t)at;
-		if (!location->line_count)
+		if (!location->line_count || location->is_guess)
 			error = add_place(naming, location, NULL, at++);
-		for (uint32_t j = 0; j < location->line_count && !error; j++)
+		for (uint32_t j = 0; j < location->line_count && !location->is_guess && !error; j++)
 			error = add_place(naming, location, &profile->lines[location->first_line + j], at++);
 		if (at >= UINT32_MAX && !error)
 			error = &hs_error_no_memory;
@@ -237,7 +271,7 @@ struct hs_error *named_profile_make(const struct heap_profile *profile, const st
 
 	*ret = (struct named_profile){ .profile = profile, .rules = rules };
 	ret->first_place = calloc(profile->location_count + 1, sizeof(*ret->first_place));
-	ret->texts = calloc(profile->function_count + profile->location_count + 1, sizeof(*ret->texts));
+	ret->texts = calloc(profile->function_count + 2 * profile->location_count + 1, sizeof(*ret->texts));
 	naming.short_names = calloc(profile->function_count + 1, sizeof(*naming.short_names));
 	if (ret->first_place && ret->texts && naming.short_names)
 		error = name_locations(&naming);

@@ -18,12 +18,13 @@
 #include <stdint.h>
 
 struct code_place {
-	const char *name;      // short; "module+0x1234" without a symbol
-	const char *full_name; // demangled, whole; the same without a symbol
-	const char *file;      // "" = unknown
-	const char *module;    // base name of the loaded object; "" = unknown
-	int64_t line;          // 0 = unknown
-	uint32_t function;     // index into the profile's functions; UINT32_MAX = no symbol
+	const char *name; // short; "module+0x1234" without a symbol, "near NAME+0x12 in module" of a guess
+	const char
+		*full_name; // demangled, whole; the same without a symbol, "near NAME+0x12 in module+0x1234" of a guess
+	const char *file;   // "" = unknown
+	const char *module; // base name of the loaded object; "" = unknown
+	int64_t line;       // 0 = unknown
+	uint32_t function;  // index into the profile's functions; UINT32_MAX = no symbol, or a guess
 	struct frame_judgement judgement;
 };
 

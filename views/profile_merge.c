@@ -254,7 +254,11 @@ static struct hs_error *merge_location(struct source *source, uint32_t index)
 	const size_t first_line = to->line_count;
 	struct profile_location *location;
 	bool is_new = false;
-	struct hs_error *error = from->line_count ? add_lines(source, from) : add_origin(source, from);
+	struct hs_error *error = from->line_count ? add_lines(source, from) : NULL;
+
+	// A guess is the code at its address and no other, also where another one has the same name.
+	if (!error && (!from->line_count || from->is_guess))
+		error = add_origin(source, from);
 
 	if (!error)
 		error = key_number(&merge->location_keys, &source->locations[index], &is_new);

@@ -6,7 +6,7 @@
 //
 //   with a symbol      the functions' demangled names and source files, and the lines; without a source file the
 //                      module's base name stands for it
-//   without a symbol   base name and build id of the mapped file, and the offset in it
+//   without a symbol   base name and build id of the mapped file, and the offset in it; also of a guess
 //   in no file         the address: it means something in one process only
 #ifndef HEAPSNAP_VIEWS_PROFILE_MERGE_H
 #define HEAPSNAP_VIEWS_PROFILE_MERGE_H

@@ -281,7 +281,7 @@ struct hs_error *sites_make(const struct named_profile *named, struct site_list 
 	return sites_make_of(named, &(struct site_options){ .order = ORDER_LIVE }, ret);
 }
 
-struct hs_error *site_samples(const struct named_profile *named, const struct site *wanted, bool **kept_ret)
+struct hs_error *site_samples(const struct named_profile *named, const struct site *site, bool **kept_ret)
 {
 	struct site_list scratch = { 0 }; // for one path at a time
 	struct building building = { .named = named, .list = &scratch };
@@ -297,8 +297,8 @@ struct hs_error *site_samples(const struct named_profile *named, const struct si
 		const size_t site = find_site(&building, &is_own);
 
 		error = put_path(&building, site, is_own, &path);
-		kept[i] = !error && path.length == wanted->path_length &&
-			  memcmp(path.places, wanted->path, path.length * sizeof(*path.places)) == 0;
+		kept[i] = !error && path.length == site->path_length &&
+			  memcmp(path.places, site->path, path.length * sizeof(*path.places)) == 0;
 	}
 	free(building.stack);
 	sites_deinit(&scratch);

@@ -125,6 +125,20 @@ static struct hs_error *take_line(const struct wire_field *field, void *into)
 	return NULL;
 }
 
+// As the encoder writes a guess: what stands for the function's name is also in the place of its linkage name.
+static bool is_guess(const struct heap_profile *profile, const struct profile_location *location)
+{
+	const struct profile_line *line = &profile->lines[location->first_line];
+	const struct profile_function *function;
+	size_t size;
+
+	if (location->line_count != 1 || line->line != 0)
+		return false;
+	function = &profile->functions[line->function];
+	return !*function->file && profile_guess_base(function->name, &size) &&
+	       profile_guess_base(function->system_name, &size);
+}
+
 struct hs_error *decoder_take_location(const struct wire_field *field, void *into)
 {
 	struct decoder *decoder = into;
@@ -147,6 +161,7 @@ struct hs_error *decoder_take_location(const struct wire_field *field, void *int
 	if (!is_added)
 		return decoder_refuse_id("location", numbers.of[1]);
 	location->line_count = (uint32_t)profile->line_count - location->first_line;
+	location->is_guess = is_guess(profile, location);
 	location->address = numbers.of[3];
 	location->module = UINT32_MAX;
 	// pprof takes a mapping that is not there for none, too

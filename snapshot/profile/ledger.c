@@ -236,3 +236,8 @@ struct hs_error *ledger_add_symbols_lost(struct heap_profile *profile, const cha
 
 	return error ? error : add_fact(profile, "symbols_lost", text, true);
 }
+
+struct hs_error *ledger_add_symbols_missing(struct heap_profile *profile, char *text)
+{
+	return add_fact(profile, "symbols_missing", text, false);
+}

@@ -16,4 +16,7 @@ struct hs_error *ledger_build(const struct table_view *view, const struct aggreg
 struct hs_error *ledger_add_symbols_lost(struct heap_profile *profile, const char *path,
 					 const char *reason) HS_MUST_CHECK;
 
+// A line that says which code has no names, and what would name it. `text` is taken over. HS_ERROR_NO_MEMORY.
+struct hs_error *ledger_add_symbols_missing(struct heap_profile *profile, char *text) HS_MUST_CHECK;
+
 #endif

@@ -27,6 +27,7 @@ struct debug_info {
 	struct debug_units *units;     // NULL = no DWARF
 	uint64_t elf_bias, dwarf_bias; // address there = address of libdwfl - bias
 	struct symbol_table symbols;
+	bool has_local;                      // symbols that are not for other files
 	char symbol_name[SYMBOL_NAME_BYTES]; // of the last lookup, without its version
 
 	// .gnu_debugaltlink of the file that has the DWARF: dwz(1) moves what several files share into another file.
@@ -183,14 +184,37 @@ static bool is_function(const GElf_Sym *symbol)
 	return type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE;
 }
 
+// Where the code ends that begins at `address`, at the latest: its section, or its segment where the file has no table
+// of sections any more. `address` is the file's. False when it is no code.
+static bool find_code_end(Elf *elf, GElf_Word section_index, GElf_Addr address, GElf_Addr *ret)
+{
+	Elf_Scn *scn = elf_getscn(elf, section_index);
+	GElf_Shdr section;
+	GElf_Phdr segment;
+	size_t count;
+
+	if (scn && gelf_getshdr(scn, &section)) {
+		*ret = section.sh_addr + section.sh_size;
+		return section.sh_flags & SHF_EXECINSTR;
+	}
+	if (elf_getshdrnum(elf, &count) != 0 || count > 0 || elf_getphdrnum(elf, &count) != 0)
+		return false;
+	for (size_t i = 0; i < count && gelf_getphdr(elf, (int)i, &segment); i++)
+		if (segment.p_type == PT_LOAD && segment.p_flags & PF_X && address >= segment.p_vaddr &&
+		    address - segment.p_vaddr < segment.p_memsz) {
+			*ret = segment.p_vaddr + segment.p_memsz;
+			return true;
+		}
+	return false;
+}
+
 static struct hs_error *load_symbols(struct debug_info *info)
 {
 	int count = dwfl_module_getsymtab(info->dwfl_module);
 
 	for (int i = 1; i < count; i++) {
-		GElf_Addr address;
+		GElf_Addr address, code_end;
 		GElf_Word section_index;
-		GElf_Shdr section;
 		GElf_Sym symbol;
 		Dwarf_Addr bias;
 		Elf *elf;
@@ -198,15 +222,17 @@ static struct hs_error *load_symbols(struct debug_info *info)
 			dwfl_module_getsym_info(info->dwfl_module, i, &symbol, &address, &section_index, &elf, &bias);
 
 		if (!name || !*name || !is_function(&symbol) || section_index == SHN_UNDEF || !elf ||
-		    !gelf_getshdr(elf_getscn(elf, section_index), &section) || !(section.sh_flags & SHF_EXECINSTR))
+		    !find_code_end(elf, section_index, address - bias, &code_end))
 			continue;
 
 		int binding = GELF_ST_BIND(symbol.st_info);
+
+		info->has_local |= binding == STB_LOCAL;
 		struct symbol item = {
 			.address = address,
 			.size = symbol.st_size,
 			.name = name,
-			.section_end = section.sh_addr + section.sh_size + bias,
+			.section_end = code_end + bias,
 			.binding = binding == STB_LOCAL  ? SYMBOL_LOCAL
 				   : binding == STB_WEAK ? SYMBOL_WEAK
 							 : SYMBOL_GLOBAL,
@@ -289,12 +315,10 @@ struct hs_error *debug_info_open(int socket, const struct profile_module *module
 	return NULL;
 }
 
-// The name of the symbol that holds `address`, NULL when none does. Symbols of .symtab may have their version in
-// the name ("malloc@@GLIBC_2.2.5"), which is no part of it.
-static const char *symbol_name(struct debug_info *info, uint64_t address)
+// The name of a symbol, NULL for none. Those of .symtab may have their version in the name ("malloc@@GLIBC_2.2.5"),
+// which is no part of it.
+static const char *symbol_name(struct debug_info *info, const struct symbol *symbol)
 {
-	const struct symbol *symbol = symbol_table_find(&info->symbols, address);
-
 	if (!symbol)
 		return NULL;
 
@@ -305,6 +329,17 @@ static const char *symbol_name(struct debug_info *info, uint64_t address)
 	memcpy(info->symbol_name, symbol->name, length);
 	info->symbol_name[length] = 0;
 	return info->symbol_name;
+}
+
+// What stands in place of a name where there is none.
+static bool name_neighbour(struct debug_info *info, uint64_t address, struct debug_frame *frame)
+{
+	const struct symbol *symbol = symbol_table_near(&info->symbols, address);
+
+	if (!symbol)
+		return false;
+	*frame = (struct debug_frame){ .system_name = symbol_name(info, symbol), .near = address - symbol->address };
+	return true;
 }
 
 struct hs_error *debug_info_lookup(struct debug_info *info, uint64_t address, struct debug_frame *frames,
@@ -329,12 +364,12 @@ struct hs_error *debug_info_lookup(struct debug_info *info, uint64_t address, st
 	struct debug_frame *last = &frames[count - 1];
 
 	if (!last->has_linkage_name) {
-		const char *name = symbol_name(info, dwfl_address);
+		const char *name = symbol_name(info, symbol_table_find(&info->symbols, dwfl_address));
 
 		if (name && (!last->system_name || is_mangled(name)))
 			last->system_name = name;
 	}
-	if (!last->system_name)
+	if (!last->system_name && (count > 1 || !name_neighbour(info, dwfl_address, last)))
 		count--;
 	// A name that is missing further in is no reason to lose the others.
 	for (size_t i = 0; i < count; i++) {
@@ -344,3 +379,5 @@ struct hs_error *debug_info_lookup(struct debug_info *info, uint64_t address, st
 	*count_ret = count;
 	return NULL;
 }
+
+bool debug_info_is_stripped(const struct debug_info *info) { return !info->units && !info->has_local; }

@@ -18,6 +18,7 @@ struct debug_frame {
 	int64_t line;            // 0 = unknown
 	int64_t start_line;      // of the function; 0 = unknown
 	bool has_linkage_name;   // system_name can be demangled
+	uint64_t near;           // no symbol holds the address: system_name's begins so many bytes before; 0 = one does
 };
 
 struct debug_info;
@@ -32,7 +33,11 @@ struct hs_error *debug_info_open(int socket, const struct profile_module *module
 // function first, the function that holds the address last; *count_ret 0 = nothing is known. *has_inlined_ret:
 // DWARF describes the function, so its inlined calls are known. The texts are valid until the next lookup.
 // HS_ERROR_NO_MEMORY.
+// A frame with `near` is the only one, and has neither file nor line.
 struct hs_error *debug_info_lookup(struct debug_info *info, uint64_t address, struct debug_frame *frames,
 				   size_t *count_ret, bool *has_inlined_ret) HS_MUST_CHECK;
+
+// Whether the file's own symbols and debug information are gone, so that a file that has them would say more.
+bool debug_info_is_stripped(const struct debug_info *info);
 
 #endif

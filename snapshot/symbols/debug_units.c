@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // libdw finds a unit by .debug_aranges, which clang and rustc do not write, and a function by walking the whole
-// unit for each address. Here units are indexed once, and the functions of a unit when it is first asked.
+// unit for each address. Here units are indexed once, the functions of a unit when it is first asked, and the inlined
+// calls of a function likewise.
 #include "snapshot/symbols/debug_units.h"
 
 #include "base/array.h"
@@ -13,11 +14,33 @@
 // Namespaces, classes and blocks inside one another: a bound against hostile files, far above what compilers write.
 enum { NESTING_LIMIT = 128 };
 
+#define NO_CALL SIZE_MAX
+
+// An inlined call.
+struct debug_call {
+	Dwarf_Die die;
+	size_t outer; // the call that it is inlined into, index into calls; NO_CALL = the function itself
+	int depth;    // 1 = in the function itself
+	bool is_read; // what follows is filled in
+	struct debug_frame frame;
+	const char *file; // of the call; NULL = unknown
+	int64_t line;
+};
+
+struct debug_function {
+	Dwarf_Die die;
+	bool is_indexed; // what follows is filled in
+	struct debug_frame frame;
+	struct range_index call_ranges; // value: index into calls
+	struct debug_call *calls;
+	size_t call_count, call_room;
+};
+
 struct debug_unit {
 	Dwarf_Die die;
 	bool is_indexed;
 	struct range_index function_ranges; // value: index into functions
-	Dwarf_Die *functions;
+	struct debug_function *functions;
 	size_t function_count, function_room;
 };
 
@@ -78,6 +101,10 @@ void debug_units_destroy(struct debug_units *units)
 	if (!units)
 		return;
 	for (size_t i = 0; i < units->count; i++) {
+		for (size_t j = 0; j < units->items[i].function_count; j++) {
+			range_index_deinit(&units->items[i].functions[j].call_ranges);
+			free(units->items[i].functions[j].calls);
+		}
 		range_index_deinit(&units->items[i].function_ranges);
 		free(units->items[i].functions);
 	}
@@ -96,7 +123,7 @@ static struct hs_error *add_function(struct debug_unit *unit, Dwarf_Die *die)
 		return error;
 	if (ARRAY_RESERVE(unit->functions, unit->function_count + 1, &unit->function_room))
 		return &hs_error_no_memory;
-	unit->functions[unit->function_count++] = *die;
+	unit->functions[unit->function_count++] = (struct debug_function){ .die = *die };
 	return NULL;
 }
 
@@ -126,34 +153,33 @@ static struct hs_error *add_functions(struct debug_unit *unit, Dwarf_Die *parent
 	return NULL;
 }
 
-static bool has_no_ranges(Dwarf_Die *die)
+// Adds the inlined calls below `parent`, each before those inside it. `outer`: the call that `parent` is in.
+static struct hs_error *add_calls(struct debug_function *function, Dwarf_Die *parent, size_t outer, int nesting)
 {
-	return !dwarf_hasattr(die, DW_AT_low_pc) && !dwarf_hasattr(die, DW_AT_ranges);
-}
-
-// Appends to `calls` the inlined calls below `parent` that hold `address`, outermost first. True when there is one.
-static bool find_inlined(Dwarf_Die *parent, Dwarf_Addr address, Dwarf_Die *calls, size_t *count, int nesting)
-{
+	const int depth = outer == NO_CALL ? 1 : function->calls[outer].depth + 1;
+	struct hs_error *error = NULL;
 	Dwarf_Die child;
 
-	if (nesting == NESTING_LIMIT || *count == DEBUG_FRAMES_LIMIT - 1 || dwarf_child(parent, &child) != 0)
-		return false;
+	if (nesting == NESTING_LIMIT || depth >= DEBUG_FRAMES_LIMIT || dwarf_child(parent, &child) != 0)
+		return NULL;
 	do {
-		int tag = dwarf_tag(&child);
+		const int tag = dwarf_tag(&child);
+		const size_t index = function->call_count;
 
-		if (tag == DW_TAG_inlined_subroutine && dwarf_haspc(&child, address) == 1) {
-			calls[(*count)++] = child;
-			find_inlined(&child, address, calls, count, nesting + 1);
-			return true;
+		if (tag == DW_TAG_lexical_block || tag == DW_TAG_try_block || tag == DW_TAG_catch_block) {
+			error = add_calls(function, &child, outer, nesting + 1);
+		} else if (tag == DW_TAG_inlined_subroutine) {
+			error = ARRAY_RESERVE(function->calls, index + 1, &function->call_room);
+			if (error)
+				break;
+			function->calls[function->call_count++] =
+				(struct debug_call){ .die = child, .outer = outer, .depth = depth };
+			error = add_ranges(&function->call_ranges, &child, index);
+			if (!error)
+				error = add_calls(function, &child, index, nesting + 1);
 		}
-		if (tag != DW_TAG_lexical_block && tag != DW_TAG_try_block && tag != DW_TAG_catch_block)
-			continue;
-		if (dwarf_haspc(&child, address) == 1)
-			return find_inlined(&child, address, calls, count, nesting + 1);
-		if (has_no_ranges(&child) && find_inlined(&child, address, calls, count, nesting + 1))
-			return true;
-	} while (dwarf_siblingof(&child, &child) == 0);
-	return false;
+	} while (!error && dwarf_siblingof(&child, &child) == 0);
+	return error;
 }
 
 // NULL when there is none, or one that says less than the plain name: C functions have one when their symbol is renamed
@@ -203,28 +229,71 @@ static bool unsigned_attribute(Dwarf_Die *die, unsigned int name, Dwarf_Word *re
 }
 
 // Where the inlined call stands in the function that it is inlined into.
-static void set_line_of_call(struct debug_frame *frame, Dwarf_Die *unit, Dwarf_Die *call)
+static void read_call(struct debug_call *call, Dwarf_Die *unit)
 {
 	Dwarf_Word line, index;
 	Dwarf_Files *files;
 	size_t count;
 
-	if (!unsigned_attribute(call, DW_AT_call_line, &line) || line > INT32_MAX)
+	call->frame = frame_of(&call->die);
+	call->is_read = true;
+	if (!unsigned_attribute(&call->die, DW_AT_call_line, &line) || line > INT32_MAX)
 		return;
-	frame->line = (int64_t)line;
-	if (unsigned_attribute(call, DW_AT_call_file, &index) && dwarf_getsrcfiles(unit, &files, &count) == 0 &&
-	    index < count) {
-		const char *file = dwarf_filesrc(files, index, NULL, NULL);
+	call->line = (int64_t)line;
+	if (unsigned_attribute(&call->die, DW_AT_call_file, &index) && dwarf_getsrcfiles(unit, &files, &count) == 0 &&
+	    index < count)
+		call->file = dwarf_filesrc(files, index, NULL, NULL);
+}
 
-		if (file)
-			frame->file = file;
+static struct hs_error *index_function(struct debug_function *function)
+{
+	struct hs_error *error = add_calls(function, &function->die, NO_CALL, 0);
+
+	if (error)
+		return error;
+	range_index_sort(&function->call_ranges);
+	function->frame = frame_of(&function->die);
+	function->is_indexed = true;
+	return NULL;
+}
+
+// The frames of an address in a function, innermost first, all but the line of the innermost one. Ranges of calls
+// inside one another begin where the outer one does, or later, so the one that is found is the innermost; of equal ones
+// it is the one that was added last.
+static struct hs_error *add_frames(struct debug_function *function, Dwarf_Die *unit, Dwarf_Addr address,
+				   struct debug_frame *frames, size_t *count_ret)
+{
+	struct hs_error *error = function->is_indexed ? NULL : index_function(function);
+	size_t index, count = 0;
+
+	if (error)
+		return error;
+	if (!range_index_find(&function->call_ranges, address, &index))
+		index = NO_CALL;
+	for (const struct debug_call *inner = NULL;; count++) {
+		struct debug_call *call = index == NO_CALL ? NULL : &function->calls[index];
+
+		if (call && !call->is_read)
+			read_call(call, unit);
+		frames[count] = call ? call->frame : function->frame;
+		if (inner) {
+			frames[count].line = inner->line;
+			frames[count].file = inner->file ? inner->file : frames[count].file;
+		}
+		if (!call)
+			break;
+		inner = call;
+		index = call->outer;
 	}
+	count++;
+	*count_ret = count;
+	return NULL;
 }
 
 struct hs_error *debug_units_lookup(struct debug_units *units, uint64_t address, struct debug_frame *frames,
 				    size_t *count_ret)
 {
-	Dwarf_Die calls[DEBUG_FRAMES_LIMIT];
+	struct hs_error *error = NULL;
 	size_t unit_index, function, count = 0;
 
 	*count_ret = 0;
@@ -234,27 +303,19 @@ struct hs_error *debug_units_lookup(struct debug_units *units, uint64_t address,
 	struct debug_unit *unit = &units->items[unit_index];
 
 	if (!unit->is_indexed) {
-		struct hs_error *error = add_functions(unit, &unit->die, 0);
-
+		error = add_functions(unit, &unit->die, 0);
 		if (error)
 			return error;
 		range_index_sort(&unit->function_ranges);
 		unit->is_indexed = true;
 	}
-	// calls[0] is the function itself.
-	if (range_index_find(&unit->function_ranges, address, &function)) {
-		calls[count++] = unit->functions[function];
-		find_inlined(&calls[0], address, calls, &count, 0);
-	}
-	for (size_t i = 0; i < count; i++)
-		frames[i] = frame_of(&calls[count - 1 - i]);
-	if (count == 0) {
-		frames[0] = (struct debug_frame){ 0 };
-		count = 1;
-	}
+	if (range_index_find(&unit->function_ranges, address, &function))
+		error = add_frames(&unit->functions[function], &unit->die, address, frames, &count);
+	if (error)
+		return error;
+	if (count == 0)
+		frames[count++] = (struct debug_frame){ 0 };
 	set_line_of_address(&frames[0], &unit->die, address);
-	for (size_t i = 1; i < count; i++)
-		set_line_of_call(&frames[i], &unit->die, &calls[count - i]);
 	*count_ret = count;
 	return NULL;
 }

@@ -40,6 +40,14 @@ void module_files_close(struct module_files *files)
 	files->root_fd = -1;
 }
 
+bool module_files_has_our_root(const struct module_files *files)
+{
+	struct stat theirs, ours;
+
+	return files->root_fd >= 0 && fstat(files->root_fd, &theirs) == 0 && stat("/", &ours) == 0 &&
+	       theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
+}
+
 static bool is_elf(int fd)
 {
 	char magic[SELFMAG];

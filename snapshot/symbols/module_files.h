@@ -24,6 +24,8 @@ struct module_files {
 // What cannot be opened, because the process is gone or there is no privilege, is done without.
 void module_files_open(const struct process *process, struct module_files *ret);
 void module_files_close(struct module_files *files);
+// Whether a path means the same file to the process as to the tool, as far as the roots of their file systems say.
+bool module_files_has_our_root(const struct module_files *files);
 
 // `fd` is open for reading and stays the caller's. is_mapped: it is the very file that the target has mapped.
 typedef bool module_file_accept(int fd, bool is_mapped, void *context);

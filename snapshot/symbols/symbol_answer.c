@@ -70,18 +70,37 @@ static struct hs_error *take_function(struct symbol_answer *answer, struct byte_
 	return error;
 }
 
+// What says that it is a guess has to look like one.
+static bool is_guess_rightly(const struct symbol_answer *answer, const struct answer_location *location)
+{
+	const struct profile_line *line = &answer->lines[location->first_line];
+	const struct profile_function *function;
+	size_t size;
+
+	if (location->line_count != 1 || location->has_inlined || line->line != 0)
+		return false;
+	function = &answer->functions.items[line->function];
+	return !*function->file && profile_guess_base(function->name, &size) &&
+	       profile_guess_base(function->system_name, &size);
+}
+
 static struct hs_error *take_location(struct symbol_answer *answer, struct byte_cursor *cursor)
 {
-	uint32_t index, has_inlined, count;
+	uint32_t index, flags, count;
 	struct answer_location *location;
 
-	if (!byte_cursor_u32(cursor, &index) || !byte_cursor_u32(cursor, &has_inlined) ||
-	    !byte_cursor_u32(cursor, &count))
+	if (!byte_cursor_u32(cursor, &index) || !byte_cursor_u32(cursor, &flags) || !byte_cursor_u32(cursor, &count))
 		return bad("a location that is cut off");
 	if (index >= answer->location_count || answer->locations[index].is_answered || count > SYMBOL_LINES_MAX)
 		return bad("a location that was not asked for");
 	location = &answer->locations[index];
-	*location = (struct answer_location){ (uint32_t)answer->line_count, count, true, has_inlined != 0 };
+	*location = (struct answer_location){
+		.first_line = (uint32_t)answer->line_count,
+		.line_count = count,
+		.is_answered = true,
+		.has_inlined = flags & SYMBOL_HAS_INLINED,
+		.is_guess = flags & SYMBOL_IS_GUESS,
+	};
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t function;
 		uint64_t line;
@@ -94,6 +113,8 @@ static struct hs_error *take_location(struct symbol_answer *answer, struct byte_
 			return &hs_error_no_memory;
 		answer->lines[answer->line_count++] = (struct profile_line){ answer->numbers[function], (int64_t)line };
 	}
+	if (location->is_guess && !is_guess_rightly(answer, location))
+		return bad("a guess that is none");
 	return NULL;
 }
 
@@ -117,4 +138,43 @@ struct hs_error *symbol_answer_take(struct symbol_answer *answer, const void *it
 			return error;
 	}
 	return NULL;
+}
+
+// The number of a function of `from` in `to`. map[i] is it and one, 0 = not taken yet.
+static struct hs_error *copy_function(struct symbol_answer *to, const struct symbol_answer *from, uint32_t index,
+				      uint32_t *map, uint32_t *ret)
+{
+	const struct profile_function *item = &from->functions.items[index];
+
+	if (!map[index]) {
+		struct hs_error *error = function_table_add(
+			&to->functions,
+			&(struct function_text){ item->name, item->system_name, item->file, item->start_line }, ret);
+
+		if (error)
+			return error;
+		map[index] = *ret + 1;
+	}
+	*ret = map[index] - 1;
+	return NULL;
+}
+
+struct hs_error *symbol_answer_copy(struct symbol_answer *to, size_t to_index, const struct symbol_answer *from,
+				    size_t from_index, uint32_t *map)
+{
+	const struct answer_location *location = &from->locations[from_index];
+	struct hs_error *error = ARRAY_RESERVE(to->lines, to->line_count + location->line_count + 1, &to->line_room);
+
+	if (error || to->line_count + location->line_count > UINT32_MAX)
+		return &hs_error_no_memory;
+	to->locations[to_index] = *location;
+	to->locations[to_index].first_line = (uint32_t)to->line_count;
+	for (uint32_t i = 0; i < location->line_count && !error; i++) {
+		const struct profile_line *line = &from->lines[location->first_line + i];
+		uint32_t function = 0;
+
+		error = copy_function(to, from, line->function, map, &function);
+		to->lines[to->line_count++] = (struct profile_line){ function, line->line };
+	}
+	return error;
 }

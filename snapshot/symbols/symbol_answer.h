@@ -13,7 +13,7 @@
 
 struct answer_location {
 	uint32_t first_line, line_count; // in `lines`; line_count 0 = no symbol
-	bool is_answered, has_inlined;
+	bool is_answered, has_inlined, is_guess;
 };
 
 struct symbol_answer {
@@ -25,6 +25,7 @@ struct symbol_answer {
 	struct profile_line *lines; // functions by their index in `functions`
 	size_t line_count, line_room;
 	uint64_t text_bytes; // of all functions so far
+	bool is_stripped;    // the module's own symbols and debug information are gone, and were not found elsewhere
 };
 
 enum { SYMBOL_LINES_MAX = 64 }; // of one location
@@ -36,5 +37,11 @@ void symbol_answer_deinit(struct symbol_answer *answer);
 // Takes the items of one message (what follows its type). HS_ERROR_BAD_DATA for what no honest child says; what was
 // taken before is then worth nothing either.
 struct hs_error *symbol_answer_take(struct symbol_answer *answer, const void *items, size_t size) HS_MUST_CHECK;
+
+// Takes over a location of another answer. `map` has a number for each function of that one, 0 at first, and is the
+// same for all that is taken from it into this one. pre: to->locations[to_index] has not been answered.
+// HS_ERROR_NO_MEMORY.
+struct hs_error *symbol_answer_copy(struct symbol_answer *to, size_t to_index, const struct symbol_answer *from,
+				    size_t from_index, uint32_t *map) HS_MUST_CHECK;
 
 #endif

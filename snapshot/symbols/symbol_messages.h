@@ -20,7 +20,7 @@ enum symbol_message {
 				// without a 0 byte
 	SYMBOL_VERDICT,         // u32: 1 = the candidate is taken, 0 = another one
 	SYMBOL_ITEMS,           // items, to the end
-	SYMBOL_DONE,            // u32: how many ITEMS messages there were
+	SYMBOL_DONE,            // u32: how many ITEMS messages there were; u32 1 = what names more has been stripped
 	SYMBOL_FAILED,          // u32: 1 = the module has no file; the rest: why, a line of text without a 0 byte
 	SYMBOL_CANDIDATE,       // u32: 1 = it is the file that the target has mapped; with a descriptor
 	SYMBOL_NO_CANDIDATE,    // u32: 0
@@ -31,10 +31,14 @@ enum symbol_message {
 enum symbol_item {
 	// u32 sizes of name, system_name, file; u64 start line; the three texts, without 0 bytes
 	SYMBOL_ITEM_FUNCTION = 1,
-	// u32 index of the address that was asked for, u32 1 = has_inlined, u32 count; then of each line, innermost
-	// first: u32 function,
-	// u64 line
+	// u32 index of the address that was asked for, u32 symbol_flag, u32 count; then of each line, innermost first:
+	// u32 function, u64 line
 	SYMBOL_ITEM_LOCATION,
+};
+
+enum symbol_flag {
+	SYMBOL_HAS_INLINED = 1,
+	SYMBOL_IS_GUESS = 2, // one line, 0, of a function without a file that profile_guess_base knows
 };
 
 enum {

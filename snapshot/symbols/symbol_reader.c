@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "snapshot/symbols/symbol_reader.h"
 
+#include "base/cleanup.h"
 #include "base/io.h"
 #include "base/test_variable.h"
 #include "snapshot/symbols/debug_info.h"
@@ -10,6 +11,7 @@
 #include "snapshot/symbols/symbol_files.h"
 #include "snapshot/symbols/symbol_messages.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -66,6 +68,8 @@ static void send_reason(int socket, const struct hs_error *error)
 	send(socket, message, sizeof(head) + size, MSG_NOSIGNAL);
 }
 
+enum { GUESS_NAME_MAX = SYMBOL_TEXT_MAX - 64 }; // of the neighbour, so that the offset has room
+
 static uint32_t text_size(const char *text) { return (uint32_t)strnlen(text, SYMBOL_TEXT_MAX); }
 
 // `demangled` NULL: the name is the system name.
@@ -105,11 +109,34 @@ static struct hs_error *number_of(struct writer *writer, struct function_table *
 	return error;
 }
 
+// The number of what stands for a function that has no name: "near NAME+0xOFFSET".
+static struct hs_error *number_of_guess(struct writer *writer, struct function_table *functions,
+					const struct debug_frame *frame, uint32_t *number_ret)
+{
+	HS_CLEANUP_FREE char *system_name = NULL;
+	HS_CLEANUP_FREE char *name = NULL;
+	char *demangled = demangle(frame->system_name);
+	struct hs_error *error =
+		hs_format(&system_name, "near %.*s+0x%" PRIx64, (int)GUESS_NAME_MAX, frame->system_name, frame->near);
+	struct debug_frame guess = { .system_name = system_name };
+	size_t known = functions->count;
+
+	if (!error && demangled)
+		error = hs_format(&name, "near %s+0x%" PRIx64, demangled, frame->near);
+	free(demangled);
+	if (!error)
+		error = function_table_add(functions, &(struct function_text){ "", system_name, "", 0 }, number_ret);
+	if (!error && functions->count > known)
+		put_function(writer, &guess, "", name);
+	return error;
+}
+
 static struct hs_error *answer_address(struct writer *writer, struct debug_info *info, struct function_table *functions,
 				       uint64_t address, uint32_t index)
 {
 	struct debug_frame frames[DEBUG_FRAMES_LIMIT];
 	uint32_t numbers[DEBUG_FRAMES_LIMIT];
+	uint32_t flags = 0;
 	bool has_inlined;
 	size_t count;
 	struct hs_error *error = debug_info_lookup(info, address, frames, &count, &has_inlined);
@@ -117,13 +144,15 @@ static struct hs_error *answer_address(struct writer *writer, struct debug_info 
 	for (size_t i = 0; i < count && !error; i++) {
 		if (!*frames[i].system_name)
 			frames[i].system_name = "?";
-		error = number_of(writer, functions, &frames[i], &numbers[i]);
+		error = frames[i].near ? number_of_guess(writer, functions, &frames[i], &numbers[i])
+				       : number_of(writer, functions, &frames[i], &numbers[i]);
+		flags |= frames[i].near ? SYMBOL_IS_GUESS : 0;
 	}
 	if (error)
 		return error;
 	begin_item(writer, SYMBOL_ITEM_LOCATION, 3 * sizeof(uint32_t) + count * (sizeof(uint32_t) + sizeof(uint64_t)));
 	put_u32(writer, index);
-	put_u32(writer, has_inlined);
+	put_u32(writer, flags | (has_inlined ? SYMBOL_HAS_INLINED : 0));
 	put_u32(writer, (uint32_t)count);
 	for (size_t i = 0; i < count; i++) {
 		put_u32(writer, numbers[i]);
@@ -200,7 +229,8 @@ static struct hs_error *answer_from_perf_map(struct writer *writer, const struct
 	return error;
 }
 
-static struct hs_error *answer_from_module(struct writer *writer, const struct symbol_question *question)
+static struct hs_error *answer_from_module(struct writer *writer, const struct symbol_question *question,
+					   bool *stripped_ret)
 {
 	struct function_table functions = { 0 };
 	struct debug_info *info;
@@ -209,6 +239,7 @@ static struct hs_error *answer_from_module(struct writer *writer, const struct s
 	for (size_t i = 0; i < question->count && !error && !writer->is_cut_off; i++)
 		error = answer_address(writer, info, &functions, question->addresses[i] - question->module->load_bias,
 				       (uint32_t)i);
+	*stripped_ret = !error && debug_info_is_stripped(info);
 	return error;
 }
 
@@ -216,20 +247,22 @@ void symbol_reader_run(int socket, void *context)
 {
 	const struct symbol_question *question = context;
 	struct writer *writer = calloc(1, sizeof(*writer));
+	bool is_stripped = false;
 	struct hs_error *error;
 
 	if (!writer)
 		return;
 	writer->socket = socket;
 	go_wrong_for_test(socket, question->module ? question->module->path : "perf map");
-	error = question->module ? answer_from_module(writer, question) : answer_from_perf_map(writer, question);
+	error = question->module ? answer_from_module(writer, question, &is_stripped)
+				 : answer_from_perf_map(writer, question);
 	if (error) {
 		send_reason(socket, error);
 		return;
 	}
 	flush(writer);
 
-	uint32_t done[2] = { SYMBOL_DONE, writer->sent };
+	uint32_t done[3] = { SYMBOL_DONE, writer->sent, is_stripped };
 
 	send(socket, done, sizeof(done), MSG_NOSIGNAL); // the process ends now, and its memory with it
 }

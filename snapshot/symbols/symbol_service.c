@@ -17,6 +17,7 @@ struct conversation {
 	struct sandbox sandbox;
 	uint64_t deadline_ns;
 	struct symbol_answer *answer;
+	struct file_trail *trail;
 	struct hs_error *error; // of a candidate that was offered
 	uint8_t message[SYMBOL_MESSAGE_MAX];
 };
@@ -53,6 +54,8 @@ static bool offer_candidate(int fd, bool is_mapped, void *context)
 		talk->error = receive(talk, &type, &rest);
 	if (!talk->error && (type != SYMBOL_VERDICT || !byte_cursor_u32(&rest, &verdict)))
 		talk->error = bad("no verdict on a file");
+	if (!talk->error && talk->trail)
+		talk->error = file_trail_add_file(talk->trail, fd, is_mapped, verdict == 1);
 	return !talk->error && verdict == 1;
 }
 
@@ -72,6 +75,8 @@ static int find_file(struct conversation *talk)
 {
 	const struct symbol_question *question = talk->question;
 
+	if (talk->trail)
+		talk->error = file_trail_add_module(talk->trail);
 	if (question->module)
 		return module_files_find(talk->files, question->module, offer_candidate, talk);
 	return offer_candidate(question->perf_map, false, talk) ? dup(question->perf_map) : -1;
@@ -93,6 +98,8 @@ static struct hs_error *find_debug(struct conversation *talk, struct byte_cursor
 		return bad("a file name that is none");
 	memcpy(link, request->position, link_size);
 	link[link_size] = 0;
+	if (talk->trail)
+		talk->error = file_trail_add_debug(talk->trail, build_id, build_id_size, link);
 	return end_offers(talk,
 			  module_files_find_debug(talk->files, build_id, build_id_size, talk->question->module->path,
 						  link_size ? link : NULL, offer_candidate, talk));
@@ -119,7 +126,7 @@ static struct hs_error *failed(struct byte_cursor *rest)
 
 static struct hs_error *talk_to_end(struct conversation *talk)
 {
-	uint32_t requests = 0, messages = 0, said;
+	uint32_t requests = 0, messages = 0, said, stripped;
 
 	for (;;) {
 		struct byte_cursor rest;
@@ -141,7 +148,10 @@ static struct hs_error *talk_to_end(struct conversation *talk)
 			error = symbol_answer_take(talk->answer, rest.position, byte_cursor_left(&rest));
 			break;
 		case SYMBOL_DONE:
-			return byte_cursor_u32(&rest, &said) && said == messages ? NULL : bad("an answer with gaps");
+			if (!byte_cursor_u32(&rest, &said) || !byte_cursor_u32(&rest, &stripped) || said != messages)
+				return bad("an answer with gaps");
+			talk->answer->is_stripped = stripped == 1;
+			return NULL;
 		case SYMBOL_FAILED:
 			return failed(&rest);
 		default:
@@ -154,7 +164,7 @@ static struct hs_error *talk_to_end(struct conversation *talk)
 
 struct hs_error *symbol_service_ask(const struct module_files *files, const struct symbol_question *question,
 				    const struct sandbox_limits *limits, uint64_t deadline_ns,
-				    struct symbol_answer *ret)
+				    struct symbol_answer *ret, struct file_trail *trail)
 {
 	HS_CLEANUP_FREE struct conversation *talk = calloc(1, sizeof(*talk));
 	char ending[SANDBOX_ENDING_SIZE];
@@ -166,6 +176,7 @@ struct hs_error *symbol_service_ask(const struct module_files *files, const stru
 	talk->question = question;
 	talk->deadline_ns = deadline_ns;
 	talk->answer = ret;
+	talk->trail = trail;
 	error = symbol_answer_init(question->count, ret);
 	if (!error)
 		error = sandbox_start(symbol_reader_run, (void *)(uintptr_t)question, limits, &talk->sandbox);

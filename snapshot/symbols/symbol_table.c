@@ -77,6 +77,15 @@ const struct symbol *symbol_table_find(const struct symbol_table *table, uint64_
 	return NULL;
 }
 
+const struct symbol *symbol_table_near(const struct symbol_table *table, uint64_t address)
+{
+	const size_t begun = ARRAY_COUNT_UP_TO(table->items, table->count, address, address);
+	const struct symbol *symbol = begun > 0 ? &table->items[begun - 1] : NULL;
+
+	// Sections do not overlap: what begins before the address in a section that ends behind it is in its section.
+	return symbol && address - symbol->address < SYMBOL_NEAR_BYTES && address < symbol->section_end ? symbol : NULL;
+}
+
 void symbol_table_deinit(struct symbol_table *table)
 {
 	free(table->items);

@@ -32,8 +32,14 @@ void symbol_table_sort(struct symbol_table *table);
 // The symbol that holds `address`, the one that begins last when several do, or NULL. A symbol without a size ends
 // at the next symbol, at its section's end or after SYMBOL_UNSIZED_BYTES, whichever is first.
 const struct symbol *symbol_table_find(const struct symbol_table *table, uint64_t address);
+// Where none holds `address`: the symbol that begins last before it, in the same section and less than
+// SYMBOL_NEAR_BYTES away; NULL = none.
+const struct symbol *symbol_table_near(const struct symbol_table *table, uint64_t address);
 void symbol_table_deinit(struct symbol_table *table);
 
-enum { SYMBOL_UNSIZED_BYTES = 4096 };
+enum {
+	SYMBOL_UNSIZED_BYTES = 4096,
+	SYMBOL_NEAR_BYTES = 16384, // about what one source file makes: further away, a name says nothing
+};
 
 #endif

@@ -7,9 +7,11 @@
 #include "base/log.h"
 #include "snapshot/profile/ledger.h"
 #include "snapshot/symbols/allocator_names.h"
+#include "snapshot/symbols/debug_package.h"
 #include "snapshot/symbols/function_table.h"
 #include "snapshot/symbols/module_files.h"
-#include "snapshot/symbols/symbol_service.h"
+#include "snapshot/symbols/symbol_cache.h"
+#include "snapshot/symbols/unnamed_code.h"
 
 #include <stdlib.h>
 
@@ -27,6 +29,8 @@ struct symbolizer {
 	bool *has_inlined; // of locations[i]: DWARF describes the function
 	uint64_t deadline_ns;
 	bool has_no_sandbox; // said once
+	struct unnamed_code unnamed;
+	struct cache_folder cache;
 };
 
 // A location on its way to be sorted by module and address.
@@ -83,7 +87,10 @@ static void set_location(struct symbolizer *symbolizer, uint32_t index, const st
 
 	location->first_line = (uint32_t)(first_line + answer->first_line);
 	location->line_count = answer->line_count;
+	location->is_guess = answer->is_guess;
 	symbolizer->has_inlined[index] = answer->has_inlined;
+	if (answer->is_guess)
+		return;
 	// Where the allocator's own functions are inlined into another one (Rust's), they go and it stays.
 	while (location->line_count > 1 && is_allocator_line(symbolizer, location->first_line)) {
 		location->first_line++;
@@ -128,8 +135,29 @@ static struct hs_error *ask(struct symbolizer *symbolizer, const struct symbol_q
 		return hs_error_create(HS_ERROR_REFUSED, "not read without a sandbox");
 	if (now >= symbolizer->deadline_ns)
 		return hs_error_create(HS_ERROR_TIMEOUT, "was not started: those before it took %d s", ALL_SECONDS);
-	return symbol_service_ask(symbolizer->files, question, &limits,
-				  deadline < symbolizer->deadline_ns ? deadline : symbolizer->deadline_ns, answer);
+	return symbol_cache_ask(&symbolizer->cache, symbolizer->files, question, &limits,
+				deadline < symbolizer->deadline_ns ? deadline : symbolizer->deadline_ns, answer);
+}
+
+// What no symbol of a stripped module covers: a file with its symbols would name that.
+static void note_unnamed(struct symbolizer *symbolizer, const struct profile_module *module,
+			 const struct symbol_answer *answer)
+{
+	const char *program = symbolizer->profile->program;
+	size_t count = 0;
+
+	for (size_t i = 0; i < answer->location_count; i++)
+		count += answer->locations[i].line_count == 0 || answer->locations[i].is_guess;
+	unnamed_code_add(&symbolizer->unnamed, *module->path || !program ? module->path : program, count);
+}
+
+static struct hs_error *tell_unnamed(struct symbolizer *symbolizer)
+{
+	char *text;
+	struct hs_error *error = unnamed_code_text(
+		&symbolizer->unnamed, module_files_has_our_root(symbolizer->files) ? DEBUG_PACKAGE_LISTS : NULL, &text);
+
+	return error || !text ? error : ledger_add_symbols_missing(symbolizer->profile, text);
 }
 
 // Locations with what names them, in order of addresses. `path` is for messages.
@@ -152,6 +180,8 @@ static struct hs_error *symbolize_keys(struct symbolizer *symbolizer, const stru
 
 	size_t first_line = symbolizer->line_count;
 
+	if (!error && question->module && answer.is_stripped)
+		note_unnamed(symbolizer, question->module, &answer);
 	error = take_lines(symbolizer, &answer);
 	for (size_t i = 0, asked = 0; i < count && !error; i++) {
 		if (addresses[asked] != keys[i].address)
@@ -195,7 +225,7 @@ static struct hs_error *symbolize_locations(struct symbolizer *symbolizer)
 		struct profile_location *location = &profile->locations[i];
 
 		location->first_line = location->line_count = 0;
-		location->is_allocator = false;
+		location->is_allocator = location->is_guess = false;
 		keys[count++] = (struct location_key){ location->address, location->module, (uint32_t)i };
 	}
 	qsort(keys, count, sizeof(*keys), compare_keys);
@@ -212,7 +242,12 @@ static struct hs_error *symbolize_locations(struct symbolizer *symbolizer)
 			return error;
 	}
 	hs_progress("symbols", count, count);
-	return NULL;
+	return tell_unnamed(symbolizer);
+}
+
+static bool has_symbol(const struct profile_location *location)
+{
+	return location->line_count > 0 && !location->is_guess;
 }
 
 // has_functions: every location of the mapping has a function. The others: every location with a function has it too.
@@ -229,7 +264,7 @@ static void set_mapping_flags(struct symbolizer *symbolizer)
 	for (size_t i = 0; i < profile->location_count; i++) {
 		const struct profile_location *location = &profile->locations[i];
 
-		if (location->line_count == 0 || location->mapping >= profile->mapping_count)
+		if (!has_symbol(location) || location->mapping >= profile->mapping_count)
 			continue;
 
 		struct profile_mapping *mapping = &profile->mappings[location->mapping];
@@ -245,11 +280,11 @@ static void set_mapping_flags(struct symbolizer *symbolizer)
 
 		struct profile_mapping *mapping = &profile->mappings[location->mapping];
 
-		if (location->line_count == 0)
+		if (!has_symbol(location))
 			mapping->has_functions = false;
 		else if (!symbolizer->has_inlined[i])
 			mapping->has_inline_frames = false;
-		for (uint32_t j = 0; j < location->line_count; j++) {
+		for (uint32_t j = 0; has_symbol(location) && j < location->line_count; j++) {
 			const struct profile_line *line = &profile->lines[location->first_line + j];
 
 			if (!*profile->functions[line->function].file)
@@ -260,11 +295,13 @@ static void set_mapping_flags(struct symbolizer *symbolizer)
 	}
 }
 
-struct hs_error *symbolize_profile(const struct module_files *files, struct heap_profile *profile)
+struct hs_error *symbolize_profile(const struct module_files *files, const struct symbol_options *options,
+				   struct heap_profile *profile)
 {
 	struct symbolizer symbolizer = {
 		.profile = profile,
 		.files = files,
+		.cache = { -1 },
 		.deadline_ns = hs_monotonic_ns() + ALL_SECONDS * UINT64_C(1000000000),
 	};
 
@@ -272,8 +309,12 @@ struct hs_error *symbolize_profile(const struct module_files *files, struct heap
 	if (!symbolizer.has_inlined)
 		return &hs_error_no_memory;
 
+	if (!options->no_cache)
+		symbolizer.cache = cache_folder_open();
+
 	struct hs_error *error = symbolize_locations(&symbolizer);
 
+	cache_folder_close(&symbolizer.cache);
 	if (error) {
 		for (size_t i = 0; i < profile->location_count; i++)
 			profile->locations[i].line_count = 0;

@@ -22,6 +22,9 @@ import hang
 
 HEAPSNAP = os.environ.get("HEAPSNAP", "")
 TARGETS = os.environ.get("HEAPSNAP_TARGETS", "")
+_cache = tempfile.mkdtemp(prefix="heapsnap-test-cache-")
+atexit.register(shutil.rmtree, _cache, True)
+os.environ["XDG_CACHE_HOME"] = _cache # what is kept of symbols is no test's to find
 tool_root = ""  # where heapsnap runs in another root: files are named from outside
 COMMAND_TIMEOUT = 240  # seconds for one run of heapsnap
 

@@ -55,6 +55,11 @@ def samples(path):
     return [(tuple(names), Values(*values)) for names, values in read(path).stacks()]
 
 
+def is_named(name):
+    """Whether a symbol has given this name, and neither an address nor the nearest symbol before it."""
+    return not name.startswith("0x") and not re.fullmatch(r"near .+\+0x[0-9a-f]+", name)
+
+
 def by_innermost(path):
     """Sums by the function that called the allocator."""
     sites = {}

@@ -74,7 +74,7 @@ def attach_dump_detach(pid, work, before, expected, directory, **may_change):
         found = sorted(name for name in names if re.match(expected or "", name))
         check(found or not expected, f"no function like {expected} among {len(names)}: {sorted(names)[:50]}")
         stacks = profiles.samples(path)
-        named = sum(values.alloc_bytes for stack, values in stacks if stack and not stack[0].startswith("0x"))
+        named = sum(values.alloc_bytes for stack, values in stacks if stack and profiles.is_named(stack[0]))
         total = sum(values.alloc_bytes for _, values in stacks)
         check(total > 0, "nothing was allocated")
         say(f"  profile: {len(stacks)} stacks, {len(names)} functions, {100 * named / total:.1f} % of bytes have a named site, {found[:4]}")

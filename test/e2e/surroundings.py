@@ -283,7 +283,7 @@ def without_the_files(paths):
     if result.status == 0:
         check_equal(target.ask("keep"), "kept", "blocks to be kept")
         dump(target.pid, path, **how)
-        named = {name for name in profiles.by_innermost(path) if not name.startswith("0x")}
+        named = {name for name in profiles.by_innermost(path) if profiles.is_named(name)}
         check(not [name for name in named if "truth_plugin" in name], f"names of the files that stand there now: {named}")
         total = sum((values for _, values in profiles.samples(path)), profiles.Values())
         check(total.live_bytes >= 2 * KEPT[1], f"{total} are live")

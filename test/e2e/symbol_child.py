@@ -19,7 +19,7 @@ def lost(value):
 
 
 def went_wrong(pid, path, kind, says):
-    result = heapsnap("dump", pid, "-o", path, "--json", environment={"HEAPSNAP_TEST_SYMBOL_CHILD": f"{kind}:libc.so"})
+    result = heapsnap("dump", pid, "-o", path, "--json", "--no-cache", environment={"HEAPSNAP_TEST_SYMBOL_CHILD": f"{kind}:libc.so"})
     check_equal(result.status, 0, str(result))
     lines = lost(result.json)
     check_equal(len(lines), 1, f"lines of the ledger for lost symbols: {lines}")

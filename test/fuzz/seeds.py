@@ -61,7 +61,8 @@ def answer():
         return struct.pack("<4I", 2, index, 1, len(lines)) + b"".join(struct.pack("<IQ", *line) for line in lines)
     message = lambda *items: struct.pack("<H", len(b"".join(items))) + b"".join(items)
     return [message(function(b"f(int)", b"_Z1fi", b"f.cc", 10), function(b"", b"main", b"", 0), location(2, (0, 12), (1, 20)))
-            + message(location(0, (1, 3)), location(1))]
+            + message(location(0, (1, 3)), location(1)),
+            message(function(b"near f(int)+0x1a", b"near _Z1fi+0x1a", b"", 0), struct.pack("<4IIQ", 2, 3, 2, 1, 0, 0))]
 
 
 def varint(value):

@@ -103,6 +103,13 @@ static void test_truth(void)
 		"ledger:\n  LOSS            3  lost one way\n  LOSS            4  lost another way\n"
 		"                 10  seen first\n                 20  seen second\n                     it is so\n");
 	check_truth(&quiet, &profile, "");
+	check_truth(&plain,
+		    &(struct heap_profile){
+			    .ledger = &(struct ledger_line){ (char[]){ "symbols_missing" },
+							     (char[]){ "code without symbols: 3 places in libx.so" }, 1,
+							     false, true },
+			    .ledger_count = 1 },
+		    "Nothing lost.\nCode without symbols: 3 places in libx.so.\n");
 	check_truth(&plain, &(struct heap_profile){ .pid = 1 }, "Nothing lost.\n");
 	check_truth(&plain, &(struct heap_profile){ .is_foreign = true },
 		    "What is missing is not known: the file is another program's.\n");

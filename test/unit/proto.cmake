@@ -7,6 +7,7 @@ hs_unit_test(known_profile_test hs_proto ZLIB::ZLIB)
 hs_unit_test(pprof_decoder_test hs_proto)
 hs_unit_test(pprof_encoder_test hs_proto)
 hs_unit_test(pprof_read_back_test hs_proto)
+hs_unit_test(guess_test hs_proto hs_views)
 hs_unit_test(profile_file_test hs_proto)
 
 # By the bytes of the file and, when HEAPSNAP_PPROF names it in the environment, by the real pprof.

@@ -3,7 +3,9 @@ hs_unit_test(symbol_answer_test hs_snapshot)
 hs_unit_test(allocator_names_test hs_snapshot)
 hs_unit_test(perf_map_test hs_snapshot)
 hs_unit_test(range_index_test hs_snapshot)
+hs_unit_test(symbol_cache_test hs_snapshot)
 hs_unit_test(symbol_table_test hs_snapshot)
+hs_unit_test(unnamed_code_test hs_snapshot)
 
 # The symbolizer is tested on a library of known names and lines, in four states.
 include(CheckLanguage)
@@ -27,9 +29,38 @@ if(CMAKE_CXX_COMPILER AND CMAKE_OBJCOPY)
     WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/symbolize
     VERBATIM
   )
+  # What compilers and linkers make of debug information.
+  foreach(kind dwarf4 dwarf5 split)
+    add_library(symbolize_${kind} SHARED ${CMAKE_CURRENT_LIST_DIR}/symbolize_fixture.cpp)
+    target_compile_options(symbolize_${kind} PRIVATE -g -O2 -std=c++17)
+    set_target_properties(symbolize_${kind} PROPERTIES
+      LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/symbolize)
+    target_link_options(symbolize_${kind} PRIVATE -Wl,--build-id=sha1)
+  endforeach()
+  target_compile_options(symbolize_dwarf4 PRIVATE -gdwarf-4)
+  target_compile_options(symbolize_dwarf5 PRIVATE -gdwarf-5)
+  target_compile_options(symbolize_split PRIVATE -gdwarf-5 -gsplit-dwarf)
+  add_custom_command(TARGET symbolize_fixture POST_BUILD
+    COMMAND ${CMAKE_OBJCOPY} --compress-debug-sections=zlib libsymbolize_fixture.so libsymbolize_compressed.so
+    WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/symbolize
+    VERBATIM
+  )
+  # "mini" has its local symbols in .gnu_debugdata, as Fedora's files do; without xz it is the stripped one.
+  find_program(XZ xz)
+  if(XZ)
+    add_custom_command(TARGET symbolize_fixture POST_BUILD
+      COMMAND ${CMAKE_OBJCOPY} --strip-debug libsymbolize_fixture.so libsymbolize_mini.symbols
+      COMMAND ${XZ} -kf libsymbolize_mini.symbols
+      COMMAND ${CMAKE_OBJCOPY} --strip-all --add-section=.gnu_debugdata=libsymbolize_mini.symbols.xz
+        libsymbolize_fixture.so libsymbolize_mini.so
+      WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/symbolize
+      VERBATIM
+    )
+  endif()
   hs_unit_test(symbolize_test hs_snapshot ${CMAKE_DL_LIBS})
-  target_compile_definitions(symbolize_test PRIVATE FIXTURE_DIRECTORY="${CMAKE_CURRENT_BINARY_DIR}/symbolize")
-  add_dependencies(symbolize_test symbolize_fixture symbolize_no_id)
+  target_compile_definitions(symbolize_test PRIVATE
+    FIXTURE_DIRECTORY="${CMAKE_CURRENT_BINARY_DIR}/symbolize" $<$<BOOL:${XZ}>:HAS_MINI>)
+  add_dependencies(symbolize_test symbolize_fixture symbolize_no_id symbolize_dwarf4 symbolize_dwarf5 symbolize_split)
 endif()
 hs_unit_test(table_check_test hs_snapshot)
 hs_unit_test(aggregate_test hs_snapshot hs_sampling_math)

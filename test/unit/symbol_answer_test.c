@@ -38,13 +38,15 @@ static void function(const char *name, const char *system_name, const char *file
 	put(file, strlen(file));
 }
 
-static void location(uint32_t index, uint32_t count)
+static void location_of(uint32_t index, uint32_t flags, uint32_t count)
 {
 	u32(SYMBOL_ITEM_LOCATION);
 	u32(index);
-	u32(1);
+	u32(flags);
 	u32(count);
 }
+
+static void location(uint32_t index, uint32_t count) { location_of(index, SYMBOL_HAS_INLINED, count); }
 
 static void line(uint32_t number, uint64_t value)
 {
@@ -193,6 +195,37 @@ static void test_bad(void)
 	CHECK_EQUAL(taken, 1); // behind the function
 }
 
+static const struct {
+	const char *name, *system_name, *file;
+	uint32_t flags, count;
+	uint64_t line;
+	bool is_taken;
+} guesses[] = {
+	{ "near f(int)+0x1a", "near _Z1fi+0x1a", "", SYMBOL_IS_GUESS, 1, 0, true },
+	{ "", "near f+0x1a", "", SYMBOL_IS_GUESS, 1, 0, true },
+	{ "", "near f+0x1a", "", 0, 1, 0, true }, // some function's name, then
+	{ "f(int)", "near f+0x1a", "", SYMBOL_IS_GUESS, 1, 0, false },
+	{ "near f+0x1a", "f", "", SYMBOL_IS_GUESS, 1, 0, false },
+	{ "", "f", "", SYMBOL_IS_GUESS, 1, 0, false },
+	{ "", "near f+0x1a", "f.c", SYMBOL_IS_GUESS, 1, 0, false },
+	{ "", "near f+0x1a", "", SYMBOL_IS_GUESS, 1, 7, false },
+	{ "", "near f+0x1a", "", SYMBOL_IS_GUESS, 2, 0, false },
+	{ "", "near f+0x1a", "", SYMBOL_IS_GUESS, 0, 0, false },
+	{ "", "near f+0x1a", "", SYMBOL_IS_GUESS | SYMBOL_HAS_INLINED, 1, 0, false },
+};
+
+static void test_guesses(void)
+{
+	for (size_t i = 0; i < sizeof(guesses) / sizeof(guesses[0]); i++) {
+		begin();
+		function(guesses[i].name, guesses[i].system_name, guesses[i].file, 0);
+		location_of(0, guesses[i].flags, guesses[i].count);
+		for (uint32_t j = 0; j < guesses[i].count; j++)
+			line(1, guesses[i].line);
+		CHECK_EQUAL(is_taken_alone(), guesses[i].is_taken);
+	}
+}
+
 // No more functions than the locations can name.
 static void test_too_many(void)
 {
@@ -215,6 +248,7 @@ int main(void)
 {
 	test_good();
 	test_bad();
+	test_guesses();
 	test_too_many();
 	return CHECK_RESULT();
 }

@@ -13,6 +13,7 @@ void *fixture_outer(callback *call);
 void *fixture_method(callback *call);
 void *fixture_local(callback *call);
 void *fixture_lambda(callback *call);
+void *fixture_hidden(callback *call);
 }
 
 // A call that is no tail call: something is left to do after it.
@@ -82,4 +83,15 @@ void *fixture_lambda(callback *call)
 	auto lambda = [&](int) OUT_OF_LINE { return keep(call()); };
 
 	return keep(lambda(1));
+}
+
+// Not exported, and behind what is: in the stripped file it has no name, but neighbours.
+__attribute__((noinline, visibility("hidden"))) void *hidden_function(callback *call)
+{
+	return keep(call());
+}
+
+void *fixture_hidden(callback *call)
+{
+	return keep(hidden_function(call));
 }

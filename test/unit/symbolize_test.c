@@ -102,7 +102,7 @@ static void symbolize(struct heap_profile *profile)
 	struct hs_error *error;
 
 	module_files_open(held_process(profile->pid), &files);
-	error = symbolize_profile(&files, profile);
+	error = symbolize_profile(&files, &(struct symbol_options){ .no_cache = true }, profile);
 	module_files_close(&files);
 	CHECK(!error);
 	if (error)
@@ -213,9 +213,10 @@ static void check_names(void *library)
 	heap_profile_deinit(&profile);
 }
 
-// Symbols only: exported functions have names and no lines, local ones have nothing.
+// Symbols only: exported functions have names and no lines, local ones are near one of them.
 static void check_without_debug(void *library)
 {
+	size_t size;
 	struct heap_profile profile = make_profile(call_fixture(library, "fixture_outer"));
 
 	symbolize(&profile);
@@ -227,10 +228,76 @@ static void check_without_debug(void *library)
 	CHECK(!profile.mappings[0].has_line_numbers && !profile.mappings[0].has_inline_frames);
 	heap_profile_deinit(&profile);
 
-	profile = make_profile(call_fixture(library, "fixture_local"));
+	profile = make_profile(call_fixture(library, "fixture_hidden"));
 	symbolize(&profile);
-	CHECK_EQUAL(profile.locations[0].line_count, 0);
-	CHECK(!profile.mappings[0].has_functions && !profile.mappings[0].has_inline_frames);
+	CHECK(profile.locations[0].is_guess);
+	CHECK(profile_guess_base(function_of(&profile, 0)->name, &size) != NULL);
+	CHECK(!profile.mappings[0].has_functions && !profile.mappings[0].has_filenames);
+	CHECK(!profile.mappings[0].has_line_numbers && !profile.mappings[0].has_inline_frames);
+	CHECK_EQUAL(profile.ledger_count, 1);
+	CHECK_STRING(profile.ledger_count ? profile.ledger[0].name : "", "symbols_missing");
+	CHECK(profile.ledger_count && strstr(profile.ledger[0].text, "1 place in "));
+	heap_profile_deinit(&profile);
+}
+
+// .gnu_debugdata names what is not exported.
+static void check_mini(void *library)
+{
+	struct heap_profile profile = make_profile(call_fixture(library, "fixture_local"));
+
+	symbolize(&profile);
+	CHECK_EQUAL(profile.locations[0].line_count, 1);
+	CHECK(!profile.locations[0].is_guess);
+	CHECK_STRING(function_of(&profile, 0)->name, "(anonymous namespace)::local_function(void* (*)())");
+	CHECK_EQUAL(profile.ledger_count, 0);
+	heap_profile_deinit(&profile);
+}
+
+// The stripped library without its table of sections, too: the loader does not need it, and what it exports is still
+// named.
+static void *open_without_sections(void)
+{
+	static const ElfW(Off) nowhere;
+	static const ElfW(Half) none[2];
+	char command[8192], path[64];
+
+	snprintf(path, sizeof(path), "/tmp/symbolize_test.%d.sections.so", (int)getpid());
+	snprintf(command, sizeof(command), "cp '%s/libsymbolize_stripped.so' '%s'", FIXTURE_DIRECTORY, path);
+	CHECK(system(command) == 0);
+
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	CHECK(pwrite(fd, &nowhere, sizeof(nowhere), offsetof(ElfW(Ehdr), e_shoff)) == sizeof(nowhere));
+	CHECK(pwrite(fd, none, sizeof(none), offsetof(ElfW(Ehdr), e_shnum)) == sizeof(none));
+	close(fd);
+
+	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+
+	CHECK(library != NULL);
+	return library;
+}
+
+static void close_without_sections(void *library)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/tmp/symbolize_test.%d.sections.so", (int)getpid());
+	CHECK(unlink(path) == 0);
+	dlclose(library);
+}
+
+// The file with most of the debug information is not read: the symbol table says which function, and the lines, which
+// stay behind, where in the source.
+static void check_split(void *library)
+{
+	struct heap_profile profile = make_profile(call_fixture(library, "fixture_outer"));
+
+	symbolize(&profile);
+	CHECK_EQUAL(profile.locations[0].line_count, 1);
+	CHECK(!profile.locations[0].is_guess);
+	CHECK_STRING(function_of(&profile, 0)->name, "fixture_outer");
+	CHECK(ends_with(function_of(&profile, 0)->file, "symbolize_fixture.cpp"));
+	CHECK_EQUAL(line_of(&profile, 0), fixture_line(library, "fixture_inner_line"));
 	heap_profile_deinit(&profile);
 }
 
@@ -355,6 +422,7 @@ int main(void)
 	void *start_address = __builtin_return_address(0);
 	void *whole = open_fixture("libsymbolize_fixture.so"), *linked = open_fixture("libsymbolize_linked.so");
 	void *stripped = open_fixture("libsymbolize_stripped.so"), *no_id = open_fixture("libsymbolize_no_id.so");
+	void *no_sections = open_without_sections();
 
 	check_empty();
 	check_inlined(whole);
@@ -363,6 +431,23 @@ int main(void)
 	check_names(linked);
 	check_inlined(no_id);
 	check_without_debug(stripped);
+	check_without_debug(no_sections);
+	close_without_sections(no_sections);
+#ifdef HAS_MINI
+	check_mini(open_fixture("libsymbolize_mini.so"));
+#else
+	CHECK_LEFT_OUT("no xz");
+#endif
+	static const char *const kinds[] = { "libsymbolize_dwarf4.so", "libsymbolize_dwarf5.so",
+					     "libsymbolize_compressed.so" };
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		void *library = open_fixture(kinds[i]);
+
+		check_inlined(library);
+		check_names(library);
+	}
+	check_split(open_fixture("libsymbolize_split.so"));
 	check_wrong_build_id(whole);
 	check_fifo(whole);
 	if (geteuid() == 0)

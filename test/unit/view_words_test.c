@@ -22,7 +22,7 @@ static void test_views(void)
 	bad("diff a", "two files are needed");
 	bad("diff a b c", "too many arguments: c");
 	bad("report x --limit many", "--limit expects a number, got 'many'");
-	bad("attach 1 --own x", "--own is only valid with run, dump, profile, why, report and diff");
+	bad("attach 1 --own x", "--own is only valid with run, dump, profile, why, top, report and diff");
 	bad("diff a b --ledger", "--ledger is only valid with run, dump, profile, why and report");
 }
 
