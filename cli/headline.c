@@ -33,7 +33,7 @@ static void print_origin(const struct options *options, const struct heap_profil
 
 static void print_recorded(const struct options *options, const struct heap_profile *profile)
 {
-	const struct profile_values *total = &profile->total;
+	const struct profile_values *total = profile->selection ? &profile->recorded : &profile->total;
 	char live[NUMBER_SIZE], count[NUMBER_SIZE], duration[NUMBER_SIZE], since[80] = "";
 
 	if (profile->duration_ns > 0 && profile->is_difference)
@@ -53,7 +53,7 @@ static void print_unrecorded(const struct options *options, const struct heap_pr
 {
 	const char *other_heap = other_heap_text(profile);
 	const uint64_t anonymous = profile->memory.anonymous + profile->memory.swapped,
-		       live = (uint64_t)profile->total.live_bytes;
+		       live = (uint64_t)(profile->selection ? profile->recorded : profile->total).live_bytes;
 	char rest[NUMBER_SIZE];
 
 	if (live > anonymous)
@@ -68,6 +68,26 @@ static void print_unrecorded(const struct options *options, const struct heap_pr
 		console_print(options, "  %s\n", other_heap);
 }
 
+static void print_blocks(const struct options *options, const char *what, const struct profile_values *values,
+			 const char *which)
+{
+	char live[NUMBER_SIZE], count[NUMBER_SIZE];
+
+	console_print(options, "  %-13s %10s  in %s %s%s\n", what, number_bytes_of(values->live_bytes, false, live),
+		      number_grouped_of(values->live_objects, false, count),
+		      values->live_objects == 1 ? "block" : "blocks", which);
+}
+
+// Nobody is to take a part for the whole.
+static void print_selection(const struct options *options, const struct heap_profile *profile)
+{
+	console_print(options, "Only blocks %s:\n", profile->selection);
+	print_blocks(options, "selected", &profile->total, "; nothing else is shown");
+	if (profile->undecided.live_records > 0)
+		print_blocks(options, "left out", &profile->undecided,
+			     ": they may belong to these, but their time of birth is not known closely enough");
+}
+
 void headline_print(const struct options *options, const struct heap_profile *profile)
 {
 	if (profile->memory.is_known)
@@ -77,6 +97,8 @@ void headline_print(const struct options *options, const struct heap_profile *pr
 	print_recorded(options, profile);
 	if (profile->memory.is_known)
 		print_unrecorded(options, profile);
+	if (profile->selection)
+		print_selection(options, profile);
 }
 
 static void print_estimates(const struct options *options, const struct heap_profile *profile)

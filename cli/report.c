@@ -24,6 +24,7 @@ static struct hs_error *print_json(const struct options *options, const struct p
 	json_number(&json, "pid", (uint64_t)profile->pid);
 	json_bool(&json, "estimate", profile->is_estimate);
 	json_bool(&json, "difference", profile->is_difference);
+	selection_put_json(&json, profile);
 	json_integer(&json, "live_objects", profile->total.live_objects);
 	json_integer(&json, "live_bytes", profile->total.live_bytes);
 	json_integer(&json, "alloc_objects", profile->total.alloc_objects);
@@ -80,7 +81,7 @@ static enum exit_status report_file(const struct options *options)
 		return console_fail(options, error);
 	error = hs_read_profile(options->paths[0], &profile);
 	if (!error)
-		error = view_check(options);
+		error = view_check_file(options, &profile);
 	if (!error)
 		error = show(options, &profile, &setting.options);
 	heap_profile_deinit(&profile);
