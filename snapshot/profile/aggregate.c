@@ -73,7 +73,8 @@ static struct profile_labels labels_of(const struct work *work, const struct blo
 	if (work->labels & LABEL_THREAD)
 		labels.thread = record->thread + 1;
 	if (work->labels & LABEL_SIZE)
-		labels.size = (uint8_t)size_class_index(record->size ? record->size & INT64_MAX : 1); // a label's number
+		labels.size =
+			(uint8_t)size_class_index(record->size ? record->size & INT64_MAX : 1); // a label's number
 	if (work->labels & LABEL_AGE)
 		labels.age = age_class(work, record);
 	return labels;
