@@ -9,7 +9,7 @@
 static const struct {
 	const char *name;
 	enum block_label label;
-} labels[] = { { "thread", LABEL_THREAD }, { "size", LABEL_SIZE }, { "age", LABEL_AGE } };
+} labels[] = { { "thread", LABEL_THREAD }, { "size", LABEL_SIZE }, { "age", LABEL_AGE }, { "dump", LABEL_DUMP } };
 
 bool block_words_take_older(struct options *options, const char *text)
 {
@@ -58,7 +58,7 @@ bool block_words_take_labels(struct options *options, const char *text)
 		if (!label)
 			return options_refuse(
 				options,
-				"--labels expects one or more of thread, size and age, with commas between them, got '%s'",
+				"--labels expects one or more of thread, size, age and dump, with commas between them, got '%s'",
 				text);
 		options->blocks.selection.labels |= label;
 		word += length;
@@ -75,6 +75,8 @@ bool block_words_check(const struct options *options)
 		return options_refuse(options, "%s",
 				      "--older-than, --younger-than, --min-size, --thread and --since-dump need a "
 				      "process: a file does not have single blocks");
+	if (options->survivors && options->output)
+		return options_refuse(options, "%s", "-o writes the difference, which --survivors does not make");
 	if (selection->older_ns && selection->younger_ns && selection->older_ns >= selection->younger_ns)
 		return options_refuse(options, "%s",
 				      "no block is that old and that young: --older-than is not below --younger-than");

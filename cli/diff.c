@@ -234,8 +234,11 @@ enum exit_status command_diff(const struct options *options)
 	};
 	struct view_setting setting;
 	struct hs_diff_result result;
-	struct hs_error *error = view_check(options);
+	struct hs_error *error;
 
+	if (options->survivors)
+		return report_survivors(options);
+	error = view_check(options);
 	if (!error)
 		error = view_setting_init(options, &setting);
 	if (error)

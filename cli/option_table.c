@@ -139,8 +139,10 @@ const struct option_description option_table[] = {
 	  "likewise: only blocks allocated after that profile was taken, in the same attach" },
 	{ OPTION_LABELS, "labels", "LABELS", FOR(DUMP) | FOR(PROFILE),
 	  "what the profile says of blocks beside their stacks",
-	  "what the profile says of blocks beside their stacks: thread, size, age; several with commas. Sizes and ages are "
+	  "what the profile says of blocks beside their stacks: thread, size, age, dump; several with commas. Sizes and ages are "
 	  "classes" },
+	{ OPTION_SURVIVORS, "survivors", NULL, FOR(DIFF), "blocks of OLD that are live in NEW",
+	  "not the difference, but the blocks of OLD that are still live in NEW, to the block; NEW is one of dump --labels dump" },
 	{ OPTION_WIDE, "wide", NULL, FOR_VIEWS | FOR(WHY), "whole names, however long",
 	  "whole names, however long, also on a terminal" },
 	{ OPTION_LEDGER, "ledger", NULL, FOR(DUMP) | FOR_RECORDS | FOR(REPORT),

@@ -199,6 +199,8 @@ static bool *flag_of(struct options *options, enum option_id id)
 		return &options->stop_recording;
 	case OPTION_START_RECORDING:
 		return &options->start_recording;
+	case OPTION_SURVIVORS:
+		return &options->survivors;
 	case OPTION_ERRORS:
 		return &options->errors;
 	case OPTION_STOP:

@@ -36,6 +36,7 @@ struct options {
 	struct hs_own_rule own_rules[HS_OWN_RULES_MAX]; // --own, --library
 	size_t own_rule_count;                          //
 	struct block_words blocks;                      // --older-than and the like, --labels
+	bool survivors;                                 // diff: --survivors
 	bool errors;                                    // dump: --errors
 	bool stop;                                      // dump: --stop
 	uint64_t time_ns;                               // --for; 0 = none given

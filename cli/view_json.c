@@ -25,6 +25,8 @@ static void labels_put_json(struct json *json, const struct heap_profile *profil
 {
 	if (labels->thread > 0 && labels->thread <= profile->label_text_count)
 		json_string(json, "thread", profile->label_texts[labels->thread - 1]);
+	if (labels->epoch)
+		json_number(json, "dump", labels->epoch);
 	if (labels->size)
 		json_number(json, "size_class", size_class_least(labels->size));
 	if (labels->age)

@@ -12,6 +12,7 @@ enum block_label {
 	LABEL_THREAD = 1 << 0, // that allocated them
 	LABEL_SIZE = 1 << 1,   // class of size (snapshot/size_age.h)
 	LABEL_AGE = 1 << 2,    // class of age
+	LABEL_DUMP = 1 << 3,   // between which two snapshots they were allocated
 };
 
 // Zeroed = all blocks, and nothing is said of them.

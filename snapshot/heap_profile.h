@@ -49,6 +49,7 @@ struct profile_values {
 // What the live blocks of a sample have in common beside their stack, as far as that was asked for. 0 = not said.
 struct profile_labels {
 	uint32_t thread;   // index into heap_profile.label_texts, + 1
+	uint32_t epoch;    // in which they were recorded: snapshots of that epoch or an earlier one do not have them
 	uint8_t size, age; // classes (snapshot/size_age.h)
 };
 

@@ -92,6 +92,8 @@ static struct hs_error *take_block_label(struct sample_reader *reader, struct by
 	else if (wire_text_is(&key, "age"))
 		labels->age =
 			(uint8_t)age_class_index((int64_t)(number < seconds_max ? number : seconds_max) * 1000000000);
+	else if (wire_text_is(&key, "dump"))
+		labels->epoch = number <= UINT32_MAX ? (uint32_t)number : 0;
 	else
 		*known_ret = false;
 	return NULL;

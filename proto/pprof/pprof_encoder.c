@@ -37,7 +37,7 @@ static const struct {
 static const char default_sample_type[] = "inuse_space";
 
 // Labels. Each number has a unit: a reader drops one that is 0 and has none.
-enum { LABELS_MAX = 7 };
+enum { LABELS_MAX = 8 };
 
 struct encoder {
 	const struct heap_profile *source;
@@ -347,6 +347,8 @@ static struct hs_error *add_block_labels(struct encoder *encoder, pb_sample *sam
 
 	if (!error && labels->size)
 		error = add_label(encoder, sample, "size", size_class_least(labels->size), "bytes");
+	if (!error && labels->epoch)
+		error = add_label(encoder, sample, "dump", labels->epoch, "count");
 	if (!error && labels->age)
 		error = add_label(encoder, sample, "age", (uint64_t)age_class_least(labels->age) / 1000000000,
 				  "seconds");

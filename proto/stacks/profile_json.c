@@ -76,6 +76,8 @@ static void put_labels(struct json *json, const struct heap_profile *profile, co
 {
 	if (labels->thread > 0 && labels->thread <= profile->label_text_count)
 		json_string(json, "thread", profile->label_texts[labels->thread - 1]);
+	if (labels->epoch)
+		json_number(json, "dump", labels->epoch);
 	if (labels->size)
 		json_number(json, "size_class", size_class_least(labels->size));
 	if (labels->age)

@@ -20,6 +20,7 @@ struct work {
 	uint32_t *index;           // by ref - first ref: position in result->stacks + 1; 0 = none
 	size_t index_size;         // bytes
 	struct word_index keys;    // all that a block has beside its stack: key_of
+	struct word_index epochs;  // where that is asked for, epoch and number of the key
 	struct word_index counted; // ref and number of the key of result->counted, in its order
 	bool no_memory;
 };
@@ -77,6 +78,8 @@ static struct profile_labels labels_of(const struct work *work, const struct blo
 			(uint8_t)size_class_index(record->size ? record->size & INT64_MAX : 1); // a label's number
 	if (work->labels & LABEL_AGE)
 		labels.age = age_class(work, record);
+	if (work->labels & LABEL_DUMP)
+		labels.epoch = record->epoch;
 	return labels;
 }
 
@@ -97,6 +100,8 @@ static struct stack_totals *totals_counted(struct work *work, uint32_t ref, uint
 	if (!table_node(work->view, ref) || work->no_memory)
 		return NULL;
 	number = word_index_add(&work->keys, key, &is_new);
+	if (number != UINT32_MAX && labels->epoch)
+		number = word_index_add(&work->epochs, (uint64_t)labels->epoch << 32 | number, &is_new);
 	if (number != UINT32_MAX)
 		number = word_index_add(&work->counted, (uint64_t)ref << 32 | number, &is_new);
 	if (number == UINT32_MAX) {
@@ -121,8 +126,8 @@ static void add_live(struct work *work, const struct block_record *record)
 	if (answer == FILTER_UNDECIDED)
 		estimate_add(&result->undecided, record);
 	if (answer == FILTER_IN)
-		totals = key ? totals_counted(work, record->stack, key, record, &labels)
-			     : totals_of(work, record->stack);
+		totals = key || labels.epoch ? totals_counted(work, record->stack, key, record, &labels)
+					     : totals_of(work, record->stack);
 	if (totals)
 		estimate_add(&totals->live, record);
 	if (record->interval <= 1)
@@ -263,6 +268,7 @@ static void end(struct work *work)
 	for (size_t i = 0; i < AGE_CLASSES - 1; i++)
 		birth_line_deinit(&work->ages[i]);
 	word_index_deinit(&work->keys);
+	word_index_deinit(&work->epochs);
 	word_index_deinit(&work->counted);
 	if (work->index)
 		munmap(work->index, work->index_size);

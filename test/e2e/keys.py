@@ -177,6 +177,36 @@ def estimates():
     end(target)
 
 
+def survivors():
+    """To the block: what was live in the first dump and still is in the second, whatever came and went meanwhile."""
+    target = begin()
+    folder = temporary_directory()
+    old, new, plain, stopped, later = (os.path.join(folder, name) for name in ("old.pb.gz", "new.pb.gz", "plain.pb.gz", "stopped.pb.gz", "later.pb.gz"))
+    kept(target, f"first 1000 {SMALL}", f"second 203 {LARGE}", f"first 100 {SMALL}")
+    dump(target.pid, old)
+    dump(target.pid, stopped, "--stop")
+    kept(target, "free 150", f"first 400 {SMALL}", f"second 7 {LARGE}")  # all of the last 100, and 50 of those before
+    dump(target.pid, new, "--labels", "dump,thread")
+    dump(target.pid, plain)
+    expected = 1153, 1000 * SMALL + 153 * LARGE
+    value = heapsnap_ok("diff", old, new, "--survivors")
+    check_equal((live(value), value["recorded_objects"], value["command"]), (expected, 1560, "diff"), "survivors")
+    check_equal(sum(count for count, _ in rows(heapsnap_ok("diff", old, new, "--survivors", "--by", "thread")).values()), 1153, "by thread")
+    shown = heapsnap("diff", old, new, "--survivors").stdout
+    check(re.search(r"^Live in the first dump: 1.1 MiB in 1,303 blocks$", shown, re.M)
+          and re.search(r"^Only blocks of the first dump that are still live:\n  selected +844.7 KiB  in 1,153 blocks", shown, re.M), shown)
+    check_refused(heapsnap("diff", old, plain, "--survivors"), "--labels dump")
+    check_refused(heapsnap("diff", stopped, new, "--survivors"), "without --stop")
+    check_refused(heapsnap("diff", new, old, "--survivors"), "earlier dump first")
+    check_refused(heapsnap("diff", old, new, "--survivors", "-o", plain), "-o", status=2)
+    detach(target.pid)
+    attach(target.pid)
+    kept(target, f"first 5 {SMALL}")
+    dump(target.pid, later, "--labels", "dump")
+    check_refused(heapsnap("diff", old, later, "--survivors"), "different attaches")
+    end(target)
+
+
 def words():
     for arguments in (("--older-than", "soon"), ("--younger-than", "0"), ("--min-size", "0"), ("--thread", ""), ("--since-dump", ""), ("--labels", "colour"),
                       ("--labels", "thread,"), ("--older-than", "10s", "--younger-than", "10s")):
@@ -185,4 +215,4 @@ def words():
     check_refused(heapsnap("diff", "a", "b", "--older-than", "1s"), "only valid with dump", status=2)
 
 
-run_cases([sizes_and_threads, ages, since, labels, files, estimates, words], "keys")
+run_cases([sizes_and_threads, ages, since, labels, files, estimates, survivors, words], "keys")

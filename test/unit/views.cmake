@@ -1,3 +1,4 @@
+hs_unit_test(survivors_test hs_views)
 hs_unit_test(frame_rules_test hs_views)
 hs_unit_test(drop_frames_test hs_views)
 hs_unit_test(short_name_test hs_views)
