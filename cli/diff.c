@@ -74,6 +74,8 @@ static void print_facts(const struct options *options, const struct hs_diff_resu
 
 	print_live(options, "Recorded live", &result->old.total, &result->new.total, difference,
 		   difference->total.live_bytes_variance, "");
+	if (difference->selection)
+		console_print(options, "Only blocks %s.\n", difference->selection);
 	if (result->view.kept)
 		print_live(options, "  shown", &result->old_view.shown, &result->new_view.shown, difference,
 			   result->view.shown.live_bytes_variance, " (--focus, --ignore)");
@@ -214,6 +216,7 @@ static struct hs_error *print_json(const struct options *options, const struct h
 	json_number(&json, "bytes", result->file_bytes);
 	json_bool(&json, "of_two_attaches", result->difference.facts.of_two_attaches);
 	json_bool(&json, "estimate", result->difference.profile.is_estimate);
+	selection_put_json(&json, &result->difference.profile);
 	json_integer(&json, "live_bytes", number_subtract(new->live_bytes, old->live_bytes));
 	json_integer(&json, "live_objects", number_subtract(new->live_objects, old->live_objects));
 	error = put_rows(&json, options, result);

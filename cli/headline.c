@@ -31,9 +31,15 @@ static void print_origin(const struct options *options, const struct heap_profil
 		      program && *program ? program : "an unknown program", pid, date);
 }
 
+// All that was recorded, shown or not. Of a difference that is not known.
+static const struct profile_values *whole_of(const struct heap_profile *profile)
+{
+	return profile->selection && !profile->is_difference ? &profile->recorded : &profile->total;
+}
+
 static void print_recorded(const struct options *options, const struct heap_profile *profile)
 {
-	const struct profile_values *total = profile->selection ? &profile->recorded : &profile->total;
+	const struct profile_values *total = whole_of(profile);
 	char live[NUMBER_SIZE], count[NUMBER_SIZE], duration[NUMBER_SIZE], since[80] = "";
 
 	if (profile->duration_ns > 0 && profile->is_difference)
@@ -53,7 +59,7 @@ static void print_unrecorded(const struct options *options, const struct heap_pr
 {
 	const char *other_heap = other_heap_text(profile);
 	const uint64_t anonymous = profile->memory.anonymous + profile->memory.swapped,
-		       live = (uint64_t)(profile->selection ? profile->recorded : profile->total).live_bytes;
+		       live = (uint64_t)whole_of(profile)->live_bytes;
 	char rest[NUMBER_SIZE];
 
 	if (live > anonymous)
@@ -81,7 +87,9 @@ static void print_blocks(const struct options *options, const char *what, const 
 // Nobody is to take a part for the whole.
 static void print_selection(const struct options *options, const struct heap_profile *profile)
 {
-	console_print(options, "Only blocks %s:\n", profile->selection);
+	console_print(options, "Only blocks %s%s\n", profile->selection, profile->is_difference ? "." : ":");
+	if (profile->is_difference)
+		return;
 	print_blocks(options, "selected", &profile->total, "; nothing else is shown");
 	if (profile->undecided.live_records > 0)
 		print_blocks(options, "left out", &profile->undecided,

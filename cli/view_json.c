@@ -15,6 +15,8 @@ void selection_put_json(struct json *json, const struct heap_profile *profile)
 	if (!profile->selection)
 		return;
 	json_string(json, "selection", profile->selection);
+	if (profile->is_difference)
+		return;
 	json_integer(json, "recorded_objects", profile->recorded.live_objects);
 	json_integer(json, "recorded_bytes", profile->recorded.live_bytes);
 	json_integer(json, "undecided_objects", profile->undecided.live_objects);

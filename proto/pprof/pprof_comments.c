@@ -137,6 +137,8 @@ static void put_selection(struct packed *packed, const struct heap_profile *sour
 	put_separator(packed);
 	fputs("selection: ", packed->file);
 	put_text(packed, source->selection);
+	if (source->is_difference)
+		return; // of which no more is known
 	put_number(packed, "recorded_objects", (uint64_t)source->recorded.live_objects, "live, selected or not");
 	put_number(packed, "recorded_bytes", (uint64_t)source->recorded.live_bytes, NULL);
 	put_number(packed, "undecided_objects", (uint64_t)source->undecided.live_objects,

@@ -46,8 +46,9 @@ static void put_head(struct json *json, const struct heap_profile *profile, cons
 	if (compared_with)
 		json_string(json, "compared_with", compared_with);
 	put_memory(json, &profile->memory);
-	if (profile->selection) {
+	if (profile->selection)
 		json_string(json, "selection", profile->selection);
+	if (profile->selection && !profile->is_difference) {
 		json_integer(json, "recorded_objects", profile->recorded.live_objects);
 		json_integer(json, "recorded_bytes", profile->recorded.live_bytes);
 		json_integer(json, "undecided_objects", profile->undecided.live_objects);

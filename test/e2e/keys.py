@@ -159,6 +159,12 @@ def files():
     check("Only blocks of at least 4096 bytes:" in heapsnap("report", path).stdout, "report says it")
     profile = pprof_reader.decode(path)
     check(len(profile.comments) <= 5 and profile.comments[0].endswith("; only blocks of at least 4096 bytes"), f"comments: {profile.comments}")
+    difference, whole = os.path.join(folder, "difference.pb.gz"), os.path.join(folder, "whole.pb.gz")
+    dump(target.pid, whole)
+    for first, words in ((path, "of at least 4096 bytes"), (whole, "of at least 4096 bytes in the later profile, of all kinds in the earlier one")):
+        check_equal(heapsnap_ok("diff", first, path, "-o", difference)["selection"], words, "a difference of parts")
+        check(f"\nOnly blocks {words}.\n" in heapsnap("diff", first, path).stdout, "diff says it")
+        check(f"\nOnly blocks {words}.\n" in heapsnap("report", difference).stdout, "report of the difference says it")
     with open(as_json, encoding="utf-8") as file:
         text = file.read()
     check('"selection":"of at least 4096 bytes"' in text and '"size_class":4096' in text and '"thread":"second (' in text, text[:1000])
