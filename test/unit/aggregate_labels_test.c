@@ -14,12 +14,13 @@ static const struct {
 	unsigned thread, samples;
 	uint8_t age; // class; 0 = cannot be told
 } blocks[] = {
-	{ 100, 10, 0, 0, 4 },  // read again at 30, and so before 40: a minute old at least
-	{ 100, 30, 0, 0, 0 },  // born before 95, when it read again
-	{ 100, 95, 0, 0, 0 },  // perhaps at 99
-	{ 0, 20, 1, 0, 0 },    // and perhaps much later
-	{ 5000, 20, 1, 3, 0 }, // counted samples stay apart
-	{ 5000, 100, 2, 0, 1 }, { 100, 100, 2, 0, 1 },
+	{ 100, 10, 0, 0, 4 },                          // read again at 30, and so before 40: a minute old at least
+	{ 100, 30, 0, 0, 0 },                          // born before 95, when it read again
+	{ 100, 95, 0, 0, 0 },                          // perhaps at 99
+	{ 0, 20, 1, 0, 0 },                            // and perhaps much later
+	{ 5000, 20, 1, 3, 0 },                         // counted samples stay apart
+	{ 5000, 100, 2, 0, 1 }, { 100, 100, 2, 0, 1 }, // of one reading
+	{ 9000, 100, 2, 2, 1 },
 };
 enum { BLOCKS = sizeof(blocks) / sizeof(blocks[0]) };
 
@@ -77,7 +78,7 @@ static void test_labels(void)
 
 	make(&region);
 	aggregate = sum(&region, &all);
-	CHECK_EQUAL(aggregate.counted.count, 6);
+	CHECK_EQUAL(aggregate.counted.count, 7);
 	for (size_t i = 0; i < aggregate.counted.count; i++) {
 		const struct stack_totals *totals = &aggregate.counted.items[i];
 
@@ -95,7 +96,8 @@ static void test_labels(void)
 
 static void test_part(void)
 {
-	const struct block_selection large = { .size_least = 5000 }, old = { .older_ns = UINT64_C(60) * SECOND };
+	const struct block_selection large = { .size_least = 5000 }, largest = { .size_least = 9000 },
+				     old = { .older_ns = UINT64_C(60) * SECOND };
 	struct made_region region;
 	struct aggregate aggregate;
 
@@ -106,6 +108,11 @@ static void test_part(void)
 	CHECK_EQUAL(aggregate.stacks.count, 1);
 	CHECK_EQUAL(aggregate.stacks.items[0].live.records, 1);
 	CHECK_EQUAL(aggregate.stacks.items[0].alloc_bytes, 5000); // of what was freed nothing is known
+	CHECK_EQUAL(aggregate.counted.count, 2);
+	aggregate_deinit(&aggregate);
+
+	aggregate = sum(&region, &largest);
+	CHECK_EQUAL(aggregate.stacks.count, 0); // no rest, which would say that nothing else was freed
 	CHECK_EQUAL(aggregate.counted.count, 1);
 	aggregate_deinit(&aggregate);
 
@@ -117,8 +124,30 @@ static void test_part(void)
 	made_region_deinit(&region);
 }
 
+// Blocks of before a dump and after it.
+static void test_dumps(void)
+{
+	const struct block_selection all = { .labels = LABEL_DUMP };
+	struct made_region region;
+	struct aggregate aggregate;
+	uint64_t records[3] = { 0 };
+
+	make(&region);
+	for (unsigned i = 0; i < 3; i++)
+		((struct block_record *)made_ref(&region, region.records - 1 - i))->epoch = 2;
+	aggregate = sum(&region, &all);
+	CHECK_EQUAL(aggregate.counted.count, 4); // with counted samples or without
+	for (size_t i = 0; i < aggregate.counted.count; i++)
+		records[aggregate.counted.items[i].labels.epoch % 3] += aggregate.counted.items[i].live.records;
+	CHECK_EQUAL(records[1], BLOCKS - 3);
+	CHECK_EQUAL(records[2], 3);
+	aggregate_deinit(&aggregate);
+	made_region_deinit(&region);
+}
+
 int main(void)
 {
+	test_dumps();
 	test_labels();
 	test_part();
 	return CHECK_RESULT();
