@@ -75,8 +75,6 @@ bool block_words_check(const struct options *options)
 		return options_refuse(options, "%s",
 				      "--older-than, --younger-than, --min-size, --thread and --since-dump need a "
 				      "process: a file does not have single blocks");
-	if (options->survivors && options->output)
-		return options_refuse(options, "%s", "-o writes the difference, which --survivors does not make");
 	if (selection->older_ns && selection->younger_ns && selection->older_ns >= selection->younger_ns)
 		return options_refuse(options, "%s",
 				      "no block is that old and that young: --older-than is not below --younger-than");
