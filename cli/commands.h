@@ -16,6 +16,7 @@ enum exit_status command_profile(const struct options *options);
 enum exit_status command_top(const struct options *options);
 enum exit_status command_why(const struct options *options);
 enum exit_status command_report(const struct options *options);
+enum exit_status report_survivors(const struct options *options); // diff --survivors
 enum exit_status command_diff(const struct options *options);
 enum exit_status command_status(const struct options *options);
 

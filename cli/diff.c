@@ -74,6 +74,8 @@ static void print_facts(const struct options *options, const struct hs_diff_resu
 
 	print_live(options, "Recorded live", &result->old.total, &result->new.total, difference,
 		   difference->total.live_bytes_variance, "");
+	if (difference->selection)
+		console_print(options, "Only blocks %s.\n", difference->selection);
 	if (result->view.kept)
 		print_live(options, "  shown", &result->old_view.shown, &result->new_view.shown, difference,
 			   result->view.shown.live_bytes_variance, " (--focus, --ignore)");
@@ -216,6 +218,7 @@ static struct hs_error *print_json(const struct options *options, const struct h
 	json_number(&json, "bytes", result->file_bytes);
 	json_bool(&json, "of_two_attaches", result->difference.facts.of_two_attaches);
 	json_bool(&json, "estimate", result->difference.profile.is_estimate);
+	selection_put_json(&json, &result->difference.profile);
 	json_integer(&json, "live_bytes", number_subtract(new->live_bytes, old->live_bytes));
 	json_integer(&json, "live_objects", number_subtract(new->live_objects, old->live_objects));
 	error = put_rows(&json, options, result);
@@ -236,8 +239,11 @@ enum exit_status command_diff(const struct options *options)
 	};
 	struct view_setting setting;
 	struct hs_diff_result result;
-	struct hs_error *error = view_check(options);
+	struct hs_error *error;
 
+	if (options->survivors)
+		return report_survivors(options);
+	error = view_check(options);
 	if (!error)
 		error = view_setting_init(options, &setting);
 	if (error)

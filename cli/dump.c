@@ -95,6 +95,7 @@ static struct hs_error *print_json(const struct options *options, const struct h
 	json_number(&json, "copy_us", result->copy_ns / 1000);
 	json_number(&json, "symbolize_us", result->symbolize_ns / 1000);
 	json_number(&json, "total_us", result->total_ns / 1000);
+	selection_put_json(&json, profile);
 	json_number(&json, "stacks", profile->sample_count);
 	json_number(&json, "live_objects", (uint64_t)profile->total.live_objects);
 	json_number(&json, "live_bytes", (uint64_t)profile->total.live_bytes);
@@ -138,13 +139,14 @@ static struct hs_error *with_path(const struct options *options, const struct pr
 	return error;
 }
 
-// `context`: how the profile is to be shown, struct view_options.
+// `context`: struct dump_setting.
 static enum exit_status dump_one(const struct options *options, const struct process *process, void *context)
 {
-	const struct view_options *view = context;
+	const struct dump_setting *setting = context;
 	struct hs_dump_options dump = {
 		.format = options->format,
-		.view = *view,
+		.view = setting->view,
+		.blocks = setting->blocks,
 		.errors = options->errors,
 		.stop = options->stop,
 		.no_cache = options->no_cache,
@@ -167,14 +169,16 @@ static enum exit_status dump_one(const struct options *options, const struct pro
 enum exit_status command_dump(const struct options *options)
 {
 	struct view_setting setting;
-	struct hs_error *error = view_check(options);
+	struct dump_setting dump;
+	struct hs_error *error = block_words_selection(options, &dump.blocks);
 	enum exit_status status;
 
 	if (!error)
 		error = view_setting_init(options, &setting);
 	if (error)
 		return console_fail(options, error);
-	status = each_process(options, dump_one, &setting.options);
+	dump.view = setting.options;
+	status = each_process(options, dump_one, &dump);
 	view_setting_deinit(&setting);
 	return status;
 }

@@ -14,6 +14,12 @@ struct dump_more {
 	const void *data;
 };
 
+// How the profile is to be shown, and of which blocks it is.
+struct dump_setting {
+	struct view_options view;
+	struct block_selection blocks;
+};
+
 // For people, and with --json as an object; `more` NULL = of a dump. HS_ERROR_SYSTEM: standard output cannot be
 // written; HS_ERROR_NO_MEMORY. pre: view_check
 struct hs_error *dump_show(const struct options *options, const struct hs_dump_result *result,

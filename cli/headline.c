@@ -32,9 +32,15 @@ static void print_origin(const struct options *options, const struct heap_profil
 		      program && *program ? program : "an unknown program", pid, date);
 }
 
+// All that was recorded, shown or not. Of a difference that is not known.
+static const struct profile_values *whole_of(const struct heap_profile *profile)
+{
+	return profile->selection && !profile->is_difference ? &profile->recorded : &profile->total;
+}
+
 static void print_recorded(const struct options *options, const struct heap_profile *profile)
 {
-	const struct profile_values *total = &profile->total;
+	const struct profile_values *total = whole_of(profile);
 	char live[NUMBER_SIZE], count[NUMBER_SIZE], duration[NUMBER_SIZE], since[80] = "";
 
 	if (profile->duration_ns > 0 && profile->is_difference)
@@ -54,7 +60,7 @@ static void print_unrecorded(const struct options *options, const struct heap_pr
 {
 	const char *other_heap = other_heap_text(profile);
 	const uint64_t anonymous = profile->memory.anonymous + profile->memory.swapped,
-		       live = (uint64_t)profile->total.live_bytes;
+		       live = (uint64_t)whole_of(profile)->live_bytes;
 	char rest[NUMBER_SIZE];
 
 	if (live > anonymous)
@@ -69,6 +75,28 @@ static void print_unrecorded(const struct options *options, const struct heap_pr
 		console_print(options, "  %s\n", other_heap);
 }
 
+static void print_blocks(const struct options *options, const char *what, const struct profile_values *values,
+			 const char *which)
+{
+	char live[NUMBER_SIZE], count[NUMBER_SIZE];
+
+	console_print(options, "  %-13s %10s  in %s %s%s\n", what, number_bytes_of(values->live_bytes, false, live),
+		      number_grouped_of(values->live_objects, false, count),
+		      values->live_objects == 1 ? "block" : "blocks", which);
+}
+
+// Nobody is to take a part for the whole.
+static void print_selection(const struct options *options, const struct heap_profile *profile)
+{
+	console_print(options, "Only blocks %s%s\n", profile->selection, profile->is_difference ? "." : ":");
+	if (profile->is_difference)
+		return;
+	print_blocks(options, "selected", &profile->total, "; nothing else is shown");
+	if (profile->undecided.live_records > 0)
+		print_blocks(options, "left out", &profile->undecided,
+			     ": they may belong to these, but their time of birth is not known closely enough");
+}
+
 void headline_print(const struct options *options, const struct heap_profile *profile)
 {
 	if (profile->memory.is_known)
@@ -78,6 +106,8 @@ void headline_print(const struct options *options, const struct heap_profile *pr
 	print_recorded(options, profile);
 	if (profile->memory.is_known)
 		print_unrecorded(options, profile);
+	if (profile->selection)
+		print_selection(options, profile);
 }
 
 static void print_estimates(const struct options *options, const struct heap_profile *profile)
@@ -151,8 +181,7 @@ static void print_unnamed(const struct options *options, const struct heap_profi
 	const char *text = unnamed_code_of(profile);
 
 	if (text && *text)
-		console_print(options, "%c%s.
-", toupper((unsigned char)*text), text + 1);
+		console_print(options, "%c%s.\n", toupper((unsigned char)*text), text + 1);
 }
 
 static void print_truth(const struct options *options, const struct heap_profile *profile, bool is_one_of_several)

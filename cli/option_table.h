@@ -65,6 +65,13 @@ enum option_id {
 	OPTION_FOCUS,
 	OPTION_IGNORE,
 	OPTION_SORT,
+	OPTION_OLDER_THAN,
+	OPTION_YOUNGER_THAN,
+	OPTION_MIN_SIZE,
+	OPTION_THREAD,
+	OPTION_SINCE_DUMP,
+	OPTION_LABELS,
+	OPTION_SURVIVORS,
 	OPTION_NAME,
 	OPTION_CGROUP,
 	OPTION_CONTAINER,
@@ -82,7 +89,9 @@ enum option_id {
 #define FOR(command) (1u << COMMAND_##command)
 #define FOR_ALL      (~0u)
 // Those that show a profile, and those that attach for themselves.
-#define FOR_VIEWS   (FOR(DUMP) | FOR(RUN) | FOR(PROFILE) | FOR(REPORT) | FOR(DIFF))
+#define FOR_VIEWS (FOR(DUMP) | FOR(RUN) | FOR(PROFILE) | FOR(REPORT) | FOR(DIFF))
+// Those that take a snapshot in which blocks can be told apart.
+#define FOR_BLOCKS  (FOR(DUMP) | FOR(PROFILE) | FOR(REPORT))
 #define FOR_RECORDS (FOR(RUN) | FOR(PROFILE) | FOR(WHY))
 // Commands on processes that are there: by their numbers, or by what they are.
 #define FOR_PROCESSES                                                                                                  \

@@ -199,6 +199,8 @@ static bool *flag_of(struct options *options, enum option_id id)
 		return &options->stop_recording;
 	case OPTION_START_RECORDING:
 		return &options->start_recording;
+	case OPTION_SURVIVORS:
+		return &options->survivors;
 	case OPTION_ERRORS:
 		return &options->errors;
 	case OPTION_STOP:
@@ -251,6 +253,12 @@ static const struct {
 	{ OPTION_SORT, view_words_take_sort },
 	{ OPTION_FOCUS, view_words_take_focus },
 	{ OPTION_IGNORE, view_words_take_ignore },
+	{ OPTION_OLDER_THAN, block_words_take_older },
+	{ OPTION_YOUNGER_THAN, block_words_take_younger },
+	{ OPTION_MIN_SIZE, block_words_take_size },
+	{ OPTION_THREAD, block_words_take_thread },
+	{ OPTION_SINCE_DUMP, block_words_take_since },
+	{ OPTION_LABELS, block_words_take_labels },
 	{ OPTION_NAME, process_words_take_name },
 	{ OPTION_CGROUP, process_words_take_cgroup },
 	{ OPTION_CONTAINER, process_words_take_container },
@@ -349,7 +357,7 @@ static bool check_settings(const struct options *options)
 	if (options->command != COMMAND_DUMP && options->output && options->output[strlen(options->output) - 1] == '/')
 		return options_refuse(options, "-o DIR/ is only valid with dump; add a file name to %s",
 				      options->output);
-	return watch_words_check(options) && view_words_check(options);
+	return watch_words_check(options) && view_words_check(options) && block_words_check(options);
 }
 
 // What is nothing but digits is a process; a file of such a name is ./123.

@@ -3,6 +3,7 @@
 #ifndef HEAPSNAP_CLI_OPTIONS_H
 #define HEAPSNAP_CLI_OPTIONS_H
 
+#include "cli/block_words.h"
 #include "cli/option_table.h"
 #include "cli/view_words.h"
 #include "lib/own_rules.h"
@@ -34,6 +35,8 @@ struct options {
 	struct view_words view;                         // --by and the like; dump, report, diff
 	struct hs_own_rule own_rules[HS_OWN_RULES_MAX]; // --own, --library
 	size_t own_rule_count;                          //
+	struct block_words blocks;                      // --older-than and the like, --labels
+	bool survivors;                                 // diff: --survivors
 	bool errors;                                    // dump: --errors
 	bool stop;                                      // dump: --stop
 	bool no_cache;                                  // dump, profile, why, run: --no-cache

@@ -36,10 +36,10 @@ static enum exit_status show(const struct options *options, pid_t pid, const str
 	return result->detach.is_verified ? EXIT_DONE : EXIT_REFUSED;
 }
 
-// `context`: how the profile is to be shown, struct view_options.
+// `context`: struct dump_setting.
 static enum exit_status profile_process(const struct options *options, const struct process *process, void *context)
 {
-	const struct view_options *view = context;
+	const struct dump_setting *setting = context;
 	const struct hs_profile_options profile = {
 		.attach = { .depth = options->depth,
 			    .max_memory = options->max_memory,
@@ -47,7 +47,8 @@ static enum exit_status profile_process(const struct options *options, const str
 			    .allocators = { options->allocators, options->allocator_count } },
 		.dump = { .output = options->output,
 			  .format = options->format,
-			  .view = *view,
+			  .view = setting->view,
+			  .blocks = setting->blocks,
 			  .errors = options->errors,
 			  .stop = options->stop,
 			  .no_cache = options->no_cache },
@@ -68,14 +69,16 @@ static enum exit_status profile_process(const struct options *options, const str
 enum exit_status command_profile(const struct options *options)
 {
 	struct view_setting setting;
-	struct hs_error *error = view_check(options);
+	struct dump_setting dump;
+	struct hs_error *error = block_words_selection(options, &dump.blocks);
 	enum exit_status status;
 
 	if (!error)
 		error = view_setting_init(options, &setting);
 	if (error)
 		return console_fail(options, error);
-	status = each_process(options, profile_process, &setting.options);
+	dump.view = setting.options;
+	status = each_process(options, profile_process, &dump);
 	view_setting_deinit(&setting);
 	return status;
 }

@@ -7,6 +7,7 @@
 #include "cli/view_text.h"
 #include "lib/dump.h"
 #include "lib/read_profile.h"
+#include "views/survivors.h"
 
 #include <string.h>
 
@@ -17,13 +18,16 @@ static struct hs_error *print_json(const struct options *options, const struct p
 	struct json json;
 
 	json_begin(&json, stdout);
-	json_string(&json, "command", "report");
-	json_string(&json, "file", options->paths[0]);
+	json_string(&json, "command", command_describe(options->command)->name);
+	if (options->survivors)
+		json_string(&json, "old", options->paths[0]);
+	json_string(&json, options->survivors ? "new" : "file", options->paths[options->survivors]);
 	json_string(&json, "output", options->output ? options->output : "");
 	json_number(&json, "bytes", bytes);
 	json_number(&json, "pid", (uint64_t)profile->pid);
 	json_bool(&json, "estimate", profile->is_estimate);
 	json_bool(&json, "difference", profile->is_difference);
+	selection_put_json(&json, profile);
 	json_integer(&json, "live_objects", profile->total.live_objects);
 	json_integer(&json, "live_bytes", profile->total.live_bytes);
 	json_integer(&json, "alloc_objects", profile->total.alloc_objects);
@@ -80,10 +84,53 @@ static enum exit_status report_file(const struct options *options)
 		return console_fail(options, error);
 	error = hs_read_profile(options->paths[0], &profile);
 	if (!error)
-		error = view_check(options);
+		error = view_check_file(options, &profile);
 	if (!error)
 		error = show(options, &profile, &setting.options);
 	heap_profile_deinit(&profile);
+	view_setting_deinit(&setting);
+	return error ? console_fail(options, error) : EXIT_DONE;
+}
+
+static void print_before(const struct options *options, const struct heap_profile *old)
+{
+	char bytes[NUMBER_SIZE], count[NUMBER_SIZE];
+
+	console_print(options, "Live in the first dump: %s in %s %s\n",
+		      number_bytes_of(old->total.live_bytes, false, bytes),
+		      number_grouped_of(old->total.live_objects, false, count),
+		      old->total.live_objects == 1 ? "block" : "blocks");
+}
+
+static struct hs_error *show_survivors(const struct options *options, const struct view_options *view,
+				       const struct heap_profile *old, struct heap_profile *new)
+{
+	struct hs_error *error = survivors_keep(old, new);
+
+	if (!error)
+		error = view_check_file(options, new);
+	if (error)
+		return error;
+	if (!options->json)
+		print_before(options, old);
+	return show(options, new, view);
+}
+
+enum exit_status report_survivors(const struct options *options)
+{
+	struct view_setting setting;
+	struct heap_profile old = { 0 }, new = { 0 };
+	struct hs_error *error = view_setting_init(options, &setting);
+
+	if (error)
+		return console_fail(options, error);
+	error = hs_read_profile(options->paths[0], &old);
+	if (!error)
+		error = hs_read_profile(options->paths[1], &new);
+	if (!error)
+		error = show_survivors(options, &setting.options, &old, &new);
+	heap_profile_deinit(&old);
+	heap_profile_deinit(&new);
 	view_setting_deinit(&setting);
 	return error ? console_fail(options, error) : EXIT_DONE;
 }

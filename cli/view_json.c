@@ -5,9 +5,35 @@
 #include "base/cleanup.h"
 #include "cli/site_json.h"
 #include "cli/view_text.h"
+#include "snapshot/size_age.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+void selection_put_json(struct json *json, const struct heap_profile *profile)
+{
+	if (!profile->selection)
+		return;
+	json_string(json, "selection", profile->selection);
+	if (profile->is_difference)
+		return;
+	json_integer(json, "recorded_objects", profile->recorded.live_objects);
+	json_integer(json, "recorded_bytes", profile->recorded.live_bytes);
+	json_integer(json, "undecided_objects", profile->undecided.live_objects);
+	json_integer(json, "undecided_bytes", profile->undecided.live_bytes);
+}
+
+static void labels_put_json(struct json *json, const struct heap_profile *profile, const struct profile_labels *labels)
+{
+	if (labels->thread > 0 && labels->thread <= profile->label_text_count)
+		json_string(json, "thread", profile->label_texts[labels->thread - 1]);
+	if (labels->epoch)
+		json_number(json, "dump", labels->epoch);
+	if (labels->size)
+		json_number(json, "size_class", size_class_least(labels->size));
+	if (labels->age)
+		json_number(json, "age_class", (uint64_t)age_class_least(labels->age) / 1000000000);
+}
 
 static size_t limit_of(const struct options *options)
 {
@@ -44,7 +70,10 @@ static struct hs_error *put_rows(struct json *json, const struct options *option
 	for (size_t i = 0; i < report.count; i++) {
 		json_open(json, NULL, '{');
 		put_text(json, &report.rows[i].text);
-		put_both(json, view->named.profile, &report.rows[i].values, &report.rows[i].cumulative);
+		if (report.rows[i].has_cumulative)
+			put_both(json, view->named.profile, &report.rows[i].values, &report.rows[i].cumulative);
+		else
+			values_put_json(json, view->named.profile, &report.rows[i].values);
 		json_close(json, '}');
 	}
 	json_close(json, ']');
@@ -134,6 +163,7 @@ static struct hs_error *put_stack(struct json *json, const struct named_profile 
 	named_stack(named, sample, *places, count);
 	json_open(json, NULL, '{');
 	values_put_json(json, named->profile, &sample->values);
+	labels_put_json(json, named->profile, &sample->labels);
 	json_open(json, "frames", '[');
 	for (size_t i = 0; i < count; i++)
 		place_put_json(json, place_of(named, (*places)[i]));

@@ -17,4 +17,7 @@ struct hs_error *view_put_json(struct json *json, const struct options *options,
 struct hs_error *stacks_put_json(struct json *json, const struct options *options,
 				 const struct profile_view *view) HS_MUST_CHECK;
 
+// Which blocks alone a profile is of, if not all: "selection" and what there is beside it.
+void selection_put_json(struct json *json, const struct heap_profile *profile);
+
 #endif

@@ -6,6 +6,7 @@
 #include "cli/tree_rows.h"
 #include "cli/value_cells.h"
 #include "lib/own_rules.h"
+#include "views/block_attributes.h"
 
 #include <stdint.h>
 
@@ -30,18 +31,44 @@ void view_setting_deinit(struct view_setting *setting)
 	*setting = (struct view_setting){ 0 };
 }
 
-// Of threads, sizes and ages no profile says anything yet.
+// NULL = rows of frames.
+static const struct sample_attribute *attribute_of(const struct options *options)
+{
+	switch (view_words_unit(&options->view)) {
+	case ROWS_THREAD:
+		return &thread_attribute;
+	case ROWS_SIZE:
+		return &size_attribute;
+	case ROWS_AGE:
+		return &age_attribute;
+	default:
+		return NULL;
+	}
+}
+
 struct hs_error *view_check(const struct options *options)
 {
-	const enum row_unit unit = view_words_unit(&options->view);
+	const struct sample_attribute *attribute = attribute_of(options);
 
-	if (unit < ROWS_THREAD)
+	return attribute
+		       ? hs_error_create(HS_ERROR_NOT_FOUND,
+					 "a profile of this command does not say the %s of its blocks; rows can be by "
+					 "site, function, line, file or module",
+					 attribute->name)
+		       : NULL;
+}
+
+struct hs_error *view_check_file(const struct options *options, const struct heap_profile *profile)
+{
+	const struct sample_attribute *attribute = attribute_of(options);
+
+	if (!attribute || attribute_is_said(attribute, profile))
 		return NULL;
 	return hs_error_create(
 		HS_ERROR_NOT_FOUND,
-		"the profile does not say the %s of its blocks; rows can be by site, function, line, file "
-		"or module",
-		row_unit_name(unit));
+		"the profile does not say the %s of its blocks: write it with dump --labels %s, or report "
+		"the process; of this file rows can be by site, function, line, file or module",
+		attribute->name, attribute->name);
 }
 
 // Frames that only pass on what another one asked for.
@@ -88,6 +115,7 @@ struct hs_error *view_report(const struct options *options, const struct profile
 	const struct view_words *words = &options->view;
 	const struct report_options report = {
 		.unit = place_unit_of(view_words_unit(words)),
+		.attribute = attribute_of(options),
 		.is_cumulative = words->cumulative,
 		.order = words->order,
 		.limit = limit,
@@ -134,7 +162,8 @@ static struct hs_error *print_row(const struct table *table, const struct value_
 	if (value_has_error(kind))
 		shown[count++] = cells.error;
 	shown[count++] = cells.blocks;
-	shown[count++] = value_bytes(kind, is_cumulative ? &row->values : &row->cumulative, other);
+	if (row->has_cumulative)
+		shown[count++] = value_bytes(kind, is_cumulative ? &row->values : &row->cumulative, other);
 	return table_row(table, shown, 0, &text);
 }
 
@@ -147,7 +176,8 @@ static struct table row_table(const struct options *options, const struct value_
 	if (value_has_error(kind))
 		table_column(&table, "", -9);
 	table_column(&table, "blocks", 7);
-	table_column(&table, options->view.cumulative ? "itself" : "cumulative", 10);
+	if (!attribute_of(options))
+		table_column(&table, options->view.cumulative ? "itself" : "cumulative", 10);
 	return table;
 }
 

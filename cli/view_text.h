@@ -26,6 +26,9 @@ void view_setting_deinit(struct view_setting *setting);
 // HS_ERROR_NOT_FOUND: the profile does not say what --by asks for. To be asked before anything is shown.
 struct hs_error *view_check(const struct options *options) HS_MUST_CHECK;
 
+// Likewise of a file that has been read: it may say it.
+struct hs_error *view_check_file(const struct options *options, const struct heap_profile *profile) HS_MUST_CHECK;
+
 // How much of the profile --focus and --ignore have left, a line; nothing without them.
 void shown_print(const struct options *options, const struct profile_view *view);
 

@@ -117,6 +117,8 @@ struct hs_error *hs_dump(const struct process *process, const struct hs_dump_opt
 		return error;
 	error = heap_copy_take(process, options->stop ? HEAP_COPY_STOPPED : HEAP_COPY_RUNNING, &copy);
 	if (!error)
+		error = heap_copy_select(copy, process, &options->blocks);
+	if (!error)
 		error = write_copy(copy, options, &writer, ret);
 	heap_copy_destroy(copy);
 	profile_writer_discard(&writer);

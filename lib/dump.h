@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/process.h"
 #include "lib/profile_format.h"
+#include "snapshot/block_selection.h"
 #include "snapshot/heap_profile.h"
 #include "views/profile_view.h"
 
@@ -17,10 +18,11 @@ struct hs_dump_options {
 	// Path of the profile, borrowed; "-" = standard output; NULL = none is written.
 	const char *output;
 	enum profile_format format;
-	struct view_options view; // of the result; rules NULL = none is made, and nothing but pprof can be written
-	bool errors;              // label each stack with its number of samples and its standard errors
-	bool stop;                // stop all threads while the table is copied
-	bool no_cache;            // names of code are read anew, and not kept on disk
+	struct view_options view;      // of the result; rules NULL = none is made, and nothing but pprof can be written
+	struct block_selection blocks; // which ones, and what is said of them
+	bool errors;                   // label each stack with its number of samples and its standard errors
+	bool stop;                     // stop all threads while the table is copied
+	bool no_cache;                 // names of code are read anew, and not kept on disk
 };
 
 struct hs_dump_result {
@@ -34,11 +36,12 @@ struct hs_dump_result {
 
 // The file has the whole profile, whatever the filter of the view is; it is there whole or not at all, and is tried
 // before the process is touched. *ret is the caller's, and stays where it is; on failure it is empty.
+// HS_ERROR_NOT_FOUND: not attached, or the selection names a thread or an attach that is not there.
 struct hs_error *hs_dump(const struct process *process, const struct hs_dump_options *options,
 			 struct hs_dump_result *ret) HS_MUST_CHECK;
 
 // The same of what was copied before (lib/run.h), once. The copy stays the caller's, and is empty then. Errors:
-// HS_ERROR_BAD_DATA: the region holds nonsense; and those of hs_dump_write.
+// HS_ERROR_BAD_DATA: the region holds nonsense; and those of hs_dump_write. Its blocks are all, without labels.
 struct heap_copy;
 struct hs_error *hs_dump_copied(struct heap_copy *copy, const struct hs_dump_options *options,
 				struct hs_dump_result *ret) HS_MUST_CHECK;

@@ -54,6 +54,10 @@ void heap_profile_deinit(struct heap_profile *profile)
 		free(profile->ledger[i].name);
 		free(profile->ledger[i].text);
 	}
+	for (size_t i = 0; i < profile->label_text_count; i++)
+		free(profile->label_texts[i]);
+	free(profile->label_texts);
+	free(profile->selection);
 	free(profile->mappings);
 	free(profile->modules);
 	free(profile->functions);

@@ -50,12 +50,21 @@ struct profile_values {
 	double live_objects_variance, live_bytes_variance;
 };
 
+// What the live blocks of a sample have in common beside their stack, as far as that was asked for. 0 = not said.
+struct profile_labels {
+	uint32_t thread;   // index into heap_profile.label_texts, + 1
+	uint32_t epoch;    // in which they were recorded: snapshots of that epoch or an earlier one do not have them
+	uint8_t size, age; // classes (snapshot/size_age.h)
+};
+
 // One stack with its values.
 struct profile_sample {
 	uint32_t first_frame;       // index into frames
 	uint32_t frame_count;       // location indices, innermost first
 	uint32_t samples_per_block; // samples that fell into each of its live blocks, HS_SAMPLES_MAX = so many or more;
 				    // 0 = not counted. A stack may have a sample for each of several such numbers
+	// A stack may have a sample for each of several labels. What was freed is in one without.
+	struct profile_labels labels;
 	struct profile_values values;
 };
 
@@ -86,6 +95,14 @@ struct ledger_line {
 	bool is_fact; // the text says it all; value is 1
 };
 
+// Where a snapshot stands in the life of an attach.
+struct profile_cut {
+	uint64_t session; // of the attach, drawn at random; 0 = unknown
+	uint32_t epoch;   // what was recorded before has a lower one; 0 = threads were stopped for it, and only `ticks`
+			  // tell
+	uint64_t ticks;   // of the time-stamp counter at that moment
+};
+
 struct heap_profile {
 	struct profile_mapping *mappings; // [0] is the main binary
 	size_t mapping_count;
@@ -103,6 +120,8 @@ struct heap_profile {
 	size_t sample_count;
 	struct ledger_line *ledger;
 	size_t ledger_count, ledger_room;
+	char **label_texts; // owned, as the texts are; fit to be shown
+	size_t label_text_count;
 
 	int64_t time_ns;       // wall clock of the snapshot, UTC
 	int64_t duration_ns;   // since attach
@@ -122,6 +141,11 @@ struct heap_profile {
 	bool is_difference;           // values are those of a later profile less those of an earlier one, or below 0
 	bool is_foreign;              // another program wrote its file: nothing is known of what is missing from it
 	struct profile_memory memory; // at about the time of the snapshot
+	struct profile_cut cut;
+	char *selection; // owned; which blocks alone it is of, for people: "older than 10 s"; NULL = all
+	// With a selection: all live blocks that were recorded, and those that were left out since nothing proves that
+	// they belong to it (docs/design.md, "Ages"). Of these live values alone are known.
+	struct profile_values recorded, undecided;
 
 	struct profile_values total;
 };

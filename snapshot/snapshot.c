@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "snapshot/snapshot.h"
 
+#include "attach/arch/clock.h"
 #include "attach/guard/interrupt.h"
 #include "attach/ptrace/threads.h"
 #include "attach/region/region_access.h"
@@ -14,8 +15,11 @@
 #include "snapshot/copy/table_copy.h"
 #include "snapshot/process_memory.h"
 #include "snapshot/profile/aggregate.h"
+#include "snapshot/profile/label_texts.h"
 #include "snapshot/profile/ledger.h"
 #include "snapshot/profile/profile_build.h"
+#include "snapshot/profile/selection_text.h"
+#include "snapshot/profile/thread_names.h"
 #include "snapshot/symbols/module_files.h"
 #include "snapshot/symbols/symbolize.h"
 
@@ -38,6 +42,10 @@ struct heap_copy {
 	struct profile_memory memory;
 	struct snapshot_timing timing;
 	uint64_t wall_ns, monotonic_ns;
+	uint64_t ticks; // of the time-stamp counter, then
+	uint32_t epoch; // as in profile_cut
+	struct block_selection selection;
+	struct thread_names threads;
 	uint64_t pending; // blocks that are in the copy as if they were not being reallocated
 	uint64_t log_records;
 	uint32_t copies;
@@ -52,6 +60,7 @@ void heap_copy_destroy(struct heap_copy *copy)
 	table_copy_deinit(&copy->copy);
 	proc_maps_deinit(&copy->maps);
 	module_files_close(&copy->files);
+	thread_names_deinit(&copy->threads);
 	free(copy->program);
 	free(copy);
 }
@@ -84,6 +93,14 @@ static struct hs_error *refuse_another_program(const struct region_access *acces
 				 access->process->pid);
 }
 
+// What the time-stamp counter showed at a moment of CLOCK_MONOTONIC that is not long past.
+static uint64_t ticks_at(uint64_t monotonic_ns, uint32_t ticks_per_us)
+{
+	const uint64_t now = arch_clock_ticks();
+
+	return ticks_before(now, hs_monotonic_ns() - monotonic_ns, ticks_per_us);
+}
+
 static struct hs_error *copy_running(struct running_cut *cut, size_t living, struct heap_copy *raw,
 				     struct snapshot_timing *timing, enum running_obstacle *obstacle)
 {
@@ -100,6 +117,8 @@ static struct hs_error *copy_running(struct running_cut *cut, size_t living, str
 	}
 	raw->wall_ns = report.wall_ns;
 	raw->monotonic_ns = report.monotonic_ns;
+	raw->ticks = ticks_at(report.monotonic_ns, raw->copy.header->ticks_per_us);
+	raw->epoch = cut->epoch;
 	raw->pending = report.pending;
 	raw->log_records = report.log_records;
 	error = proc_maps_read(cut->access->process, &raw->maps);
@@ -150,6 +169,7 @@ static struct hs_error *take_stopped(struct region_access *access, struct heap_c
 		return error;
 	raw->wall_ns = hs_wall_ns();
 	raw->monotonic_ns = began = hs_monotonic_ns();
+	raw->ticks = arch_clock_ticks();
 	error = proc_maps_read(access->process, &raw->maps);
 	if (!error)
 		error = refuse_another_program(access, &raw->maps);
@@ -256,6 +276,7 @@ static struct hs_error *take_standing(const struct process *process, struct heap
 		return error;
 	copy->wall_ns = hs_wall_ns();
 	copy->monotonic_ns = hs_monotonic_ns();
+	copy->ticks = arch_clock_ticks();
 	error = region_refuse_unfinished(&access);
 	if (!error)
 		error = table_copy_take(&access, NULL, &copy->copy);
@@ -287,8 +308,52 @@ struct hs_error *heap_copy_take(const struct process *process, enum heap_copy_wa
 	return NULL;
 }
 
+struct hs_error *heap_copy_select(struct heap_copy *copy, const struct process *process,
+				  const struct block_selection *selection)
+{
+	copy->selection = *selection;
+	thread_names_deinit(&copy->threads);
+	return selection->thread || selection->labels & LABEL_THREAD ? thread_names_read(process, &copy->threads)
+								     : NULL;
+}
+
+static int64_t value_of(double estimate)
+{
+	const uint64_t value = estimate_round(estimate);
+
+	return value < INT64_MAX ? (int64_t)value : INT64_MAX;
+}
+
+static struct profile_values live_values(const struct estimate *estimate)
+{
+	return (struct profile_values){
+		.live_objects = value_of(estimate->objects),
+		.live_bytes = value_of(estimate->bytes),
+		.live_records = estimate->records,
+		.live_objects_variance = estimate->objects_variance,
+		.live_bytes_variance = estimate->bytes_variance,
+	};
+}
+
+// What the profile is of, and what is said of its blocks.
+static struct hs_error *describe(const struct heap_copy *copy, const struct table_view *view,
+				 const struct aggregate *totals, struct heap_profile *profile)
+{
+	struct hs_error *error = selection_text(&copy->selection, &profile->selection);
+
+	if (!error && copy->selection.labels & LABEL_THREAD)
+		error = label_texts_threads(view, &copy->threads, profile);
+	profile->cut = (struct profile_cut){ table_header(view)->stable.code_nonce, copy->epoch, copy->ticks };
+	if (profile->selection) {
+		profile->recorded = live_values(&totals->live);
+		profile->undecided = live_values(&totals->undecided);
+	}
+	return error;
+}
+
 static struct hs_error *add_up(struct heap_copy *copy, struct heap_profile *profile)
 {
+	const struct aggregate_options options = { &copy->selection, &copy->threads, copy->ticks };
 	struct table_view view;
 	struct aggregate totals;
 	struct hs_error *error;
@@ -296,10 +361,12 @@ static struct hs_error *add_up(struct heap_copy *copy, struct heap_profile *prof
 	table_copy_view(&copy->copy, &view);
 	profile->duration_ns = (int64_t)(copy->monotonic_ns - table_header(&view)->attach_monotonic_ns);
 	hs_progress("adding up", 0, 0);
-	error = aggregate_make(&view, &totals);
+	error = aggregate_make_of(&view, &options, &totals);
 	if (error)
 		return error;
 	error = profile_build(&view, &totals, &copy->maps, profile);
+	if (!error)
+		error = describe(copy, &view, &totals, profile);
 	totals.pending += copy->pending;
 	if (!error)
 		error = ledger_build(&view, &totals, profile);

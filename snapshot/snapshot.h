@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/process.h"
+#include "snapshot/block_selection.h"
 #include "snapshot/heap_profile.h"
 #include "snapshot/symbols/symbolize.h"
 
@@ -34,9 +35,14 @@ struct heap_copy;
 // HS_ERROR_NO_MEMORY.
 struct hs_error *heap_copy_take(const struct process *process, enum heap_copy_way way,
 				struct heap_copy **ret) HS_MUST_CHECK;
+// To be called before it is digested, as soon after it was taken as can be: names of threads are those that they have
+// now. Without it all blocks are taken. `selection` and its text must live as long as the copy. HS_ERROR_NO_MEMORY.
+struct hs_error *heap_copy_select(struct heap_copy *copy, const struct process *process,
+				  const struct block_selection *selection) HS_MUST_CHECK;
 // Checks, adds up and symbolizes. Once: the copy is then empty. The process may have ended; its files of the same names
 // are then those of its modules if their build ids say so. *ret is owned by the caller (heap_profile_deinit), valid on
-// success only; *timing is always filled as far as it went. Errors as above.
+// success only; *timing is always filled as far as it went. HS_ERROR_NOT_FOUND: the selection names a thread, or an
+// attach, that is not this one; other errors as above.
 struct hs_error *heap_copy_digest(struct heap_copy *copy, const struct symbol_options *symbols,
 				  struct heap_profile *ret, struct snapshot_timing *timing) HS_MUST_CHECK;
 void heap_copy_destroy(struct heap_copy *copy);

@@ -7,6 +7,7 @@
 #include "views/values.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,6 +126,20 @@ static int64_t joined_interval(const struct heap_profile *old, const struct heap
 	return joined < (double)INT64_MAX ? (int64_t)joined : INT64_MAX;
 }
 
+// Which blocks alone the two are of: what is in one of them and not in the other may be so for that reason.
+static struct hs_error *join_selections(const char *old, const char *new, char **ret)
+{
+	*ret = NULL;
+	if (!old && !new)
+		return NULL;
+	if (old && new &&strcmp(old, new) == 0)
+		*ret = strdup(new);
+	else if (asprintf(ret, "%s in the later profile, %s in the earlier one", new ? new : "of all kinds",
+			  old ? old : "of all kinds") < 0)
+		*ret = NULL;
+	return *ret ? NULL : &hs_error_no_memory;
+}
+
 static struct hs_error *add_facts(struct heap_profile *to, const struct heap_profile *old,
 				  const struct heap_profile *new)
 {
@@ -134,6 +149,8 @@ static struct hs_error *add_facts(struct heap_profile *to, const struct heap_pro
 	if (!error)
 		error = add_ledger(to, old, &keys);
 	key_table_deinit(&keys);
+	if (!error)
+		error = join_selections(old->selection, new->selection, &to->selection);
 	to->time_ns = new->time_ns;
 	if (old->time_ns > 0 && new->time_ns > old->time_ns)
 		to->duration_ns = new->time_ns - old->time_ns;

@@ -102,8 +102,15 @@ static struct hs_error *rows_of_places(struct reporting *reporting)
 	return error;
 }
 
-// A row for each value that comes; *said_ret: one of them says something.
-static struct hs_error *add_attribute(struct reporting *reporting, struct key_table *values, bool *said_ret)
+static bool has_live(const struct profile_values *values)
+{
+	return values->live_bytes != 0 || values->live_objects != 0;
+}
+
+// A row for each value that comes; *said_ret: one of them says something; *has_unsaid_ret: of live blocks nothing is
+// said.
+static struct hs_error *add_attribute(struct reporting *reporting, struct key_table *values, bool *said_ret,
+				      bool *has_unsaid_ret)
 {
 	const struct heap_profile *profile = reporting->named->profile;
 	const struct sample_attribute *attribute = reporting->options->attribute;
@@ -115,8 +122,15 @@ static struct hs_error *add_attribute(struct reporting *reporting, struct key_ta
 		bool is_new = false;
 
 		*said_ret |= value != ATTRIBUTE_ABSENT;
+		*has_unsaid_ret |= value == ATTRIBUTE_ABSENT && has_live(&profile->samples[i].values);
 		if (!is_kept(reporting->options, i))
 			continue;
+		// what was freed has no labels, and where rows are of what is live, it has nothing to show
+		if (value == ATTRIBUTE_ABSENT && !has_live(&profile->samples[i].values) &&
+		    !values_order_is_allocated(reporting->options->order)) {
+			count_sample(reporting, &profile->samples[i].values);
+			continue;
+		}
 		error = key_add_number(values, value);
 		if (!error)
 			error = key_number(values, &row, &is_new);
@@ -139,11 +153,11 @@ static struct hs_error *rows_of_attribute(struct reporting *reporting)
 	const struct sample_attribute *attribute = reporting->options->attribute;
 	struct report *report = reporting->result;
 	struct key_table values = { 0 };
-	bool is_said = false;
-	struct hs_error *error = add_attribute(reporting, &values, &is_said);
+	bool is_said = false, has_unsaid = false;
+	struct hs_error *error = add_attribute(reporting, &values, &is_said, &has_unsaid);
 
 	key_table_deinit(&values);
-	if (!error && !is_said)
+	if (!error && !is_said && has_unsaid)
 		error = hs_error_create(HS_ERROR_NOT_FOUND, "the profile does not say the %s of its blocks",
 					attribute->name);
 	if (!error) {

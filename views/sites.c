@@ -294,9 +294,9 @@ struct hs_error *site_samples(const struct named_profile *named, const struct si
 		error = read_stack(&building, &named->profile->samples[i]);
 		if (error)
 			break;
-		const size_t site = find_site(&building, &is_own);
+		const size_t at = find_site(&building, &is_own);
 
-		error = put_path(&building, site, is_own, &path);
+		error = put_path(&building, at, is_own, &path);
 		kept[i] = !error && path.length == site->path_length &&
 			  memcmp(path.places, site->path, path.length * sizeof(*path.places)) == 0;
 	}

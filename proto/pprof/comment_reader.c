@@ -23,6 +23,14 @@ enum kind {
 	KIND_SAMPLES,
 	KIND_OBJECTS_ERROR,
 	KIND_BYTES_ERROR,
+	KIND_SESSION,
+	KIND_EPOCH,
+	KIND_TICKS,
+	KIND_SELECTION, // a text
+	KIND_RECORDED_OBJECTS,
+	KIND_RECORDED_BYTES,
+	KIND_UNDECIDED_OBJECTS,
+	KIND_UNDECIDED_BYTES,
 	KIND_COUNT
 };
 
@@ -38,6 +46,14 @@ static const char *const kinds[KIND_COUNT] = {
 	[KIND_SAMPLES] = "samples",
 	[KIND_OBJECTS_ERROR] = "inuse_objects_error",
 	[KIND_BYTES_ERROR] = "inuse_space_error",
+	[KIND_SESSION] = "session",
+	[KIND_EPOCH] = "cut_epoch",
+	[KIND_TICKS] = "cut_ticks",
+	[KIND_SELECTION] = "selection",
+	[KIND_RECORDED_OBJECTS] = "recorded_objects",
+	[KIND_RECORDED_BYTES] = "recorded_bytes",
+	[KIND_UNDECIDED_OBJECTS] = "undecided_objects",
+	[KIND_UNDECIDED_BYTES] = "undecided_bytes",
 };
 
 static const char LOSS[] = "LOSS: ", NO_STOP[] = "(no thread was stopped",
@@ -79,11 +95,44 @@ static void read_stop(const char *text, uint64_t stopped_ns, struct heap_profile
 	profile->stopped_because = strstr(text, ASKED_FOR) ? ASKED_FOR : "for the reason that its file says";
 }
 
-static struct hs_error *read_program(const char *name, struct heap_profile *profile)
+// In place of an earlier one.
+static struct hs_error *read_text(const char *text, char **ret)
 {
-	free(profile->program);
-	profile->program = hs_printable(name);
-	return profile->program ? NULL : &hs_error_no_memory;
+	free(*ret);
+	*ret = hs_printable(text);
+	return *ret ? NULL : &hs_error_no_memory;
+}
+
+// What says which blocks a profile is of, and when it was taken. A count of live blocks says also that there are
+// records.
+static void read_part(enum kind kind, uint64_t value, struct heap_profile *profile)
+{
+	switch (kind) {
+	case KIND_SESSION:
+		profile->cut.session = value;
+		break;
+	case KIND_EPOCH:
+		profile->cut.epoch = value <= UINT32_MAX ? (uint32_t)value : 0;
+		break;
+	case KIND_TICKS:
+		profile->cut.ticks = value;
+		break;
+	case KIND_RECORDED_OBJECTS:
+		profile->recorded.live_objects = bounded(value);
+		break;
+	case KIND_RECORDED_BYTES:
+		profile->recorded.live_bytes = bounded(value);
+		break;
+	case KIND_UNDECIDED_OBJECTS:
+		profile->undecided.live_objects = bounded(value);
+		profile->undecided.live_records = value;
+		break;
+	case KIND_UNDECIDED_BYTES:
+		profile->undecided.live_bytes = bounded(value);
+		break;
+	default:
+		break;
+	}
 }
 
 static void read_kind(struct comment_reader *reader, enum kind kind, const char *text, struct heap_profile *profile)
@@ -119,7 +168,9 @@ static void read_kind(struct comment_reader *reader, enum kind kind, const char 
 		total->live_bytes_variance = pprof_variance((double)value);
 		break;
 	default:
-		return;
+		if (kind < KIND_SESSION)
+			return;
+		read_part(kind, value, profile);
 	}
 	reader->seen |= 1u << kind;
 	reader->has_errors = reader->seen & 1u << KIND_OBJECTS_ERROR && reader->seen & 1u << KIND_BYTES_ERROR;
@@ -184,9 +235,10 @@ static struct hs_error *read_known(struct comment_reader *reader, const char *te
 		*is_known_ret = true;
 		if (reader->seen & 1u << kind)
 			return NULL;
-		if (kind == KIND_PROGRAM) {
+		if (kind == KIND_PROGRAM || kind == KIND_SELECTION) {
 			reader->seen |= 1u << kind;
-			return read_program(text + length + 2, profile);
+			return read_text(text + length + 2,
+					 kind == KIND_PROGRAM ? &profile->program : &profile->selection);
 		}
 		read_kind(reader, (enum kind)kind, text + length + 2, profile);
 		return NULL;

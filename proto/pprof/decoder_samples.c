@@ -3,6 +3,11 @@
 #include "proto/pprof/decoding.h"
 #include "proto/pprof/pprof_names.h"
 
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/printable.h"
+#include "snapshot/size_age.h"
+
 #include <string.h>
 
 // A sample that is being read.
@@ -42,6 +47,58 @@ static struct hs_error *take_values(struct sample_reader *reader, struct byte_cu
 	return NULL;
 }
 
+// A label's text; a string becomes one of these once. What is printable may be four times as long.
+static struct hs_error *take_text(struct decoder *decoder, uint64_t string, uint32_t *ret)
+{
+	struct heap_profile *profile = decoder->profile;
+	HS_CLEANUP_FREE char *text = NULL;
+	struct byte_cursor bytes;
+	char *printable;
+	struct hs_error *error = decoder_text(decoder, string, &bytes);
+
+	*ret = 0;
+	if (error || byte_cursor_left(&bytes) == 0)
+		return error;
+	*ret = decoder->label_text_of[string];
+	if (*ret)
+		return NULL;
+	error = decoder_charge(decoder, 3 * byte_cursor_left(&bytes));
+	if (!error)
+		error = decoder_copy_text(decoder, string, &text);
+	if (!error)
+		error = ARRAY_RESERVE(profile->label_texts, profile->label_text_count + 1, &decoder->label_text_room);
+	if (error)
+		return error;
+	printable = hs_printable(text);
+	if (!printable)
+		return &hs_error_no_memory;
+	profile->label_texts[profile->label_text_count++] = printable;
+	*ret = decoder->label_text_of[string] = (uint32_t)profile->label_text_count;
+	return NULL;
+}
+
+// What is said of the blocks of a sample. *known_ret: it was that.
+static struct hs_error *take_block_label(struct sample_reader *reader, struct byte_cursor key, uint64_t string,
+					 uint64_t number, bool *known_ret)
+{
+	struct profile_labels *labels = &reader->sample->labels;
+	const uint64_t seconds_max = INT64_MAX / 1000000000;
+
+	*known_ret = true;
+	if (wire_text_is(&key, "thread"))
+		return take_text(reader->decoder, string, &labels->thread);
+	if (wire_text_is(&key, "size"))
+		labels->size = (uint8_t)size_class_index(number);
+	else if (wire_text_is(&key, "age"))
+		labels->age =
+			(uint8_t)age_class_index((int64_t)(number < seconds_max ? number : seconds_max) * 1000000000);
+	else if (wire_text_is(&key, "dump"))
+		labels->epoch = number <= UINT32_MAX ? (uint32_t)number : 0;
+	else
+		*known_ret = false;
+	return NULL;
+}
+
 // Those of ours; others are only looked at.
 static struct hs_error *take_label(struct sample_reader *reader, const struct wire_field *field)
 {
@@ -49,6 +106,7 @@ static struct hs_error *take_label(struct sample_reader *reader, const struct wi
 	struct profile_values *values = &reader->sample->values;
 	struct message_numbers numbers;
 	struct byte_cursor key;
+	bool is_known = false;
 	struct hs_error *error = decoder_numbers(field, PPROF_LABEL_NUMBERS, &numbers);
 	uint64_t number;
 
@@ -61,6 +119,9 @@ static struct hs_error *take_label(struct sample_reader *reader, const struct wi
 	if (error || !decoder->is_ours)
 		return error;
 	number = numbers.of[3] <= INT64_MAX ? numbers.of[3] : 0;
+	error = take_block_label(reader, key, numbers.of[2], number, &is_known);
+	if (error || is_known)
+		return error;
 	if (wire_text_is(&key, "n_samples")) {
 		reader->sample->samples_per_block = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
 	} else if (wire_text_is(&key, "samples")) {

@@ -21,8 +21,10 @@ struct decoder {
 	struct message_numbers header, period_type;
 	struct byte_cursor *strings; // owned
 	uint32_t string_count;
+	uint32_t *label_text_of; // owned; of each string its number among the texts of labels, + 1; 0 = none
 	struct sample_kinds kinds;
 	struct id_table mappings, functions, locations;
+	size_t label_text_room;
 	uint64_t texts_left; // bytes
 	struct comment_reader comments;
 	bool is_ours;

@@ -125,6 +125,27 @@ static void put_uncertainty(struct packed *packed, const struct heap_profile *so
 	put_number(packed, "inuse_space_error", bytes_error(source), "standard error of all live bytes");
 }
 
+static void put_cut(struct packed *packed, const struct profile_cut *cut)
+{
+	put_number(packed, "session", cut->session, NULL);
+	put_number(packed, "cut_epoch", cut->epoch, NULL);
+	put_number(packed, "cut_ticks", cut->ticks, NULL);
+}
+
+static void put_selection(struct packed *packed, const struct heap_profile *source)
+{
+	put_separator(packed);
+	fputs("selection: ", packed->file);
+	put_text(packed, source->selection);
+	if (source->is_difference)
+		return; // of which no more is known
+	put_number(packed, "recorded_objects", (uint64_t)source->recorded.live_objects, "live, selected or not");
+	put_number(packed, "recorded_bytes", (uint64_t)source->recorded.live_bytes, NULL);
+	put_number(packed, "undecided_objects", (uint64_t)source->undecided.live_objects,
+		   "left out: nothing proves that they are selected");
+	put_number(packed, "undecided_bytes", (uint64_t)source->undecided.live_bytes, NULL);
+}
+
 static struct hs_error *add_process(struct comments *comments)
 {
 	const struct heap_profile *source = comments->source;
@@ -151,6 +172,10 @@ static struct hs_error *add_process(struct comments *comments)
 			   "between the two");
 	if (source->is_estimate)
 		put_uncertainty(&packed, source);
+	if (source->cut.session && !source->is_difference)
+		put_cut(&packed, &source->cut);
+	if (source->selection)
+		put_selection(&packed, source);
 	return packed_add_to(&packed, comments);
 }
 
@@ -183,7 +208,9 @@ struct hs_error *pprof_comments_add(const struct heap_profile *source, const cha
 				    int64_t *ids, size_t *count_ret)
 {
 	struct comments comments = { .source = source, .strings = strings, .ids = ids };
-	struct hs_error *error = add_comment(&comments, "heapsnap: %s, PID %" PRId32, HEAPSNAP_VERSION, source->pid);
+	struct hs_error *error =
+		add_comment(&comments, "heapsnap: %s, PID %" PRId32 "%s%s", HEAPSNAP_VERSION, source->pid,
+			    source->selection ? "; only blocks " : "", source->selection ? source->selection : "");
 
 	if (!error && source->is_estimate)
 		error = add_comment(&comments,

@@ -24,18 +24,23 @@ enum { TEXT_OVERHEAD = 32 };
 static void decoder_deinit(struct decoder *decoder)
 {
 	free(decoder->strings);
+	free(decoder->label_text_of);
 	sample_kinds_deinit(&decoder->kinds);
 	id_table_deinit(&decoder->mappings);
 	id_table_deinit(&decoder->functions);
 	id_table_deinit(&decoder->locations);
 }
 
+// Of a string that is a label's text, without its bytes: its number, and twice, since arrays grow, the pointer to it.
+enum { LABEL_TEXT_BYTES = sizeof(uint32_t) + 2 * sizeof(char *) + TEXT_OVERHEAD };
+
 // Bytes for all that is counted, without what the texts hold.
 static uint64_t memory_needed(const struct pprof_counts *counts)
 {
 	const struct heap_profile *profile = NULL;
 
-	return counts->sample_types * SAMPLE_KIND_BYTES + counts->strings * sizeof(struct byte_cursor) +
+	return counts->sample_types * SAMPLE_KIND_BYTES +
+	       counts->strings * (sizeof(struct byte_cursor) + LABEL_TEXT_BYTES) +
 	       counts->samples * sizeof(*profile->samples) + counts->frames * sizeof(*profile->frames) +
 	       counts->lines * sizeof(*profile->lines) +
 	       counts->locations * (sizeof(*profile->locations) + ID_TABLE_BYTES) +
@@ -77,14 +82,15 @@ static struct hs_error *reserve(struct decoder *decoder)
 	if (error)
 		return error;
 	decoder->strings = allocate(counts->strings, sizeof(*decoder->strings));
+	decoder->label_text_of = allocate(counts->strings, sizeof(*decoder->label_text_of));
 	profile->mappings = allocate(counts->mappings, sizeof(*profile->mappings));
 	profile->functions = allocate(counts->functions, sizeof(*profile->functions));
 	profile->locations = allocate(counts->locations, sizeof(*profile->locations));
 	profile->lines = allocate(counts->lines, sizeof(*profile->lines));
 	profile->samples = allocate(counts->samples, sizeof(*profile->samples));
 	profile->frames = allocate(counts->frames, sizeof(*profile->frames));
-	return decoder->strings && profile->mappings && profile->functions && profile->locations && profile->lines &&
-			       profile->samples && profile->frames
+	return decoder->strings && decoder->label_text_of && profile->mappings && profile->functions &&
+			       profile->locations && profile->lines && profile->samples && profile->frames
 		       ? NULL
 		       : &hs_error_no_memory;
 }

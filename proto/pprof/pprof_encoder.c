@@ -12,6 +12,7 @@
 #include "proto/pprof/pprof_comments.h"
 #include "proto/pprof/pprof_names.h"
 #include "proto/pprof/pprof_stacks.h"
+#include "snapshot/size_age.h"
 
 #include <stdlib.h>
 
@@ -35,8 +36,8 @@ static const struct {
 };
 static const char default_sample_type[] = "inuse_space";
 
-// Labels, all numbers. Each has a unit: a reader drops a number that is 0 and has none.
-enum { LABELS_MAX = 4 };
+// Labels. Each number has a unit: a reader drops one that is 0 and has none.
+enum { LABELS_MAX = 8 };
 
 struct encoder {
 	const struct heap_profile *source;
@@ -303,20 +304,55 @@ static struct hs_error *reserve_lines(struct encoder *encoder)
 }
 
 // pre: the labels of a sample are added one after the other
-static struct hs_error *add_label(struct encoder *encoder, pb_sample *sample, const char *key, uint64_t value,
-				  const char *unit)
+static pb_label *append_label(struct encoder *encoder, pb_sample *sample)
 {
 	size_t index = encoder->label_count++;
 	pb_label *label = &encoder->labels[index];
-	struct hs_error *error;
 
 	perftools__profiles__label__init(label);
-	label->num = value < INT64_MAX ? (int64_t)value : INT64_MAX;
 	encoder->label_pointers[index] = label;
 	if (sample->n_label++ == 0)
 		sample->label = &encoder->label_pointers[index];
-	error = string_table_add(&encoder->strings, key, &label->key);
+	return label;
+}
+
+static struct hs_error *add_label(struct encoder *encoder, pb_sample *sample, const char *key, uint64_t value,
+				  const char *unit)
+{
+	pb_label *label = append_label(encoder, sample);
+	struct hs_error *error = string_table_add(&encoder->strings, key, &label->key);
+
+	label->num = value < INT64_MAX ? (int64_t)value : INT64_MAX;
 	return error ? error : string_table_add(&encoder->strings, unit, &label->num_unit);
+}
+
+// `text`: number of a text, + 1; 0 = there is no label.
+static struct hs_error *add_text_label(struct encoder *encoder, pb_sample *sample, const char *key, uint32_t text)
+{
+	const struct heap_profile *source = encoder->source;
+	struct hs_error *error;
+	pb_label *label;
+
+	if (text == 0 || text > source->label_text_count)
+		return NULL;
+	label = append_label(encoder, sample);
+	error = string_table_add(&encoder->strings, key, &label->key);
+	return error ? error : string_table_add(&encoder->strings, source->label_texts[text - 1], &label->str);
+}
+
+static struct hs_error *add_block_labels(struct encoder *encoder, pb_sample *sample,
+					 const struct profile_labels *labels)
+{
+	struct hs_error *error = add_text_label(encoder, sample, "thread", labels->thread);
+
+	if (!error && labels->size)
+		error = add_label(encoder, sample, "size", size_class_least(labels->size), "bytes");
+	if (!error && labels->epoch)
+		error = add_label(encoder, sample, "dump", labels->epoch, "count");
+	if (!error && labels->age)
+		error = add_label(encoder, sample, "age", (uint64_t)age_class_least(labels->age) / 1000000000,
+				  "seconds");
+	return error;
 }
 
 // Where none of a stack's blocks is live, those tell their size that were freed.
@@ -335,6 +371,8 @@ static struct hs_error *add_labels(struct encoder *encoder, pb_sample *sample, c
 
 	if (stack->samples_per_block)
 		error = add_label(encoder, sample, "n_samples", stack->samples_per_block, "count");
+	if (!error)
+		error = add_block_labels(encoder, sample, &stack->labels);
 	if (error || !encoder->options->errors)
 		return error;
 	error = add_label(encoder, sample, "samples", stack->values.live_records, "count");

@@ -15,7 +15,7 @@ static struct pprof_stack visible_stack(const struct heap_profile *profile, cons
 		frames++;
 		count--;
 	}
-	return (struct pprof_stack){ frames, count, sample->samples_per_block, sample->values };
+	return (struct pprof_stack){ frames, count, sample->samples_per_block, sample->labels, sample->values };
 }
 
 static bool is_empty(const struct profile_values *values)
@@ -23,20 +23,30 @@ static bool is_empty(const struct profile_values *values)
 	return !values->alloc_objects && !values->alloc_bytes && !values->live_objects && !values->live_bytes;
 }
 
+static bool same_labels(const struct profile_labels *a, const struct profile_labels *b)
+{
+	return a->thread == b->thread && a->epoch == b->epoch && a->size == b->size && a->age == b->age;
+}
+
 static bool same_key(const void *elements, uint32_t number, const void *wanted)
 {
 	const struct pprof_stack *a = (const struct pprof_stack *)elements + number, *b = wanted;
 
-	return a->samples_per_block == b->samples_per_block && a->frame_count == b->frame_count &&
+	return a->samples_per_block == b->samples_per_block && same_labels(&a->labels, &b->labels) &&
+	       a->frame_count == b->frame_count &&
 	       // NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): frames are NULL only where there are none
 	       (a->frame_count == 0 || memcmp(a->frames, b->frames, a->frame_count * sizeof(*a->frames)) == 0);
 }
 
-// Over the number and the indices. Keyed: which stacks there are, the target has chosen.
+// Over the numbers and the indices. Keyed: which stacks there are, the target has chosen.
 static uint64_t hash_of(const struct hash_table *table, const struct pprof_stack *stack)
 {
+	const struct profile_labels *labels = &stack->labels;
+	const uint32_t numbers[] = { stack->samples_per_block, labels->thread, labels->epoch, labels->size,
+				     labels->age };
+
 	return keyed_hash(&table->key, stack->frames, stack->frame_count * sizeof(*stack->frames)) ^
-	       hash_table_word_hash(table, stack->samples_per_block);
+	       hash_table_word_hash(table, keyed_hash(&table->key, numbers, sizeof(numbers)));
 }
 
 // pre: room for one more in `stacks`

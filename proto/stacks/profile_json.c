@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "snapshot/size_age.h"
 
 #include <stdlib.h>
 
@@ -45,6 +46,14 @@ static void put_head(struct json *json, const struct heap_profile *profile, cons
 	if (compared_with)
 		json_string(json, "compared_with", compared_with);
 	put_memory(json, &profile->memory);
+	if (profile->selection)
+		json_string(json, "selection", profile->selection);
+	if (profile->selection && !profile->is_difference) {
+		json_integer(json, "recorded_objects", profile->recorded.live_objects);
+		json_integer(json, "recorded_bytes", profile->recorded.live_bytes);
+		json_integer(json, "undecided_objects", profile->undecided.live_objects);
+		json_integer(json, "undecided_bytes", profile->undecided.live_bytes);
+	}
 	json_bool(json, "stopped", profile->stopped_because);
 	json_string(json, "stopped_because", profile->stopped_because ? profile->stopped_because : "");
 	json_number(json, "log_records", profile->log_records);
@@ -64,6 +73,18 @@ static void put_place(struct json *json, const struct code_place *place)
 	json_close(json, '}');
 }
 
+static void put_labels(struct json *json, const struct heap_profile *profile, const struct profile_labels *labels)
+{
+	if (labels->thread > 0 && labels->thread <= profile->label_text_count)
+		json_string(json, "thread", profile->label_texts[labels->thread - 1]);
+	if (labels->epoch)
+		json_number(json, "dump", labels->epoch);
+	if (labels->size)
+		json_number(json, "size_class", size_class_least(labels->size));
+	if (labels->age)
+		json_number(json, "age_class", (uint64_t)age_class_least(labels->age) / 1000000000);
+}
+
 static struct hs_error *put_stack(struct json *json, const struct named_profile *named,
 				  const struct profile_sample *sample, uint32_t **places, size_t *room)
 {
@@ -74,6 +95,7 @@ static struct hs_error *put_stack(struct json *json, const struct named_profile 
 	named_stack(named, sample, *places, count);
 	json_open(json, NULL, '{');
 	put_values(json, named->profile, &sample->values);
+	put_labels(json, named->profile, &sample->labels);
 	if (sample->samples_per_block)
 		json_number(json, "n_samples", sample->samples_per_block);
 	json_open(json, "frames", '[');

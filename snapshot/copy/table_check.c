@@ -341,6 +341,15 @@ const struct shared_slot *table_slot(const struct table_view *view, uint32_t ind
 	return slot && slot->thread_pointer ? slot : NULL;
 }
 
+uint32_t table_thread_id(const struct table_view *view, uint32_t index)
+{
+	const uint32_t count = table_header(view)->thread_count;
+	const struct thread_record *records =
+		(const struct thread_record *)(const void *)(view->bytes + view->layout->threads.offset);
+
+	return index < count && index < HS_THREAD_HISTORY_MAX ? records[index].tid : 0;
+}
+
 void table_visit_slots(const struct table_view *view, void (*visit)(const struct shared_slot *, void *), void *context)
 {
 	for (uint32_t i = 0; i < HS_THREAD_SLOTS_ALL; i++) {

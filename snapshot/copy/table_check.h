@@ -34,6 +34,8 @@ const struct stack_node *table_node(struct table_view *view, uint32_t ref);
 // NULL when the index is out of range.
 const struct module_record *table_module(const struct table_view *view, uint32_t index);
 const struct hook_record *table_hook(const struct table_view *view, uint32_t index);
+// Of a thread that was seen; 0 = unknown.
+uint32_t table_thread_id(const struct table_view *view, uint32_t index);
 // The text of a module's path; *size_ret bytes, not terminated. Empty when it does not lie in the pool.
 const char *table_module_path(const struct table_view *view, const struct module_record *module, size_t *size_ret);
 

@@ -264,6 +264,7 @@ static struct hs_error *add_sample(struct builder *builder, const struct stack_t
 	*sample = (struct profile_sample){
 		.first_frame = (uint32_t)profile->frame_count,
 		.samples_per_block = totals->samples_per_block,
+		.labels = totals->labels,
 		.values = {
 			.alloc_objects = add_value(builder->view, estimate_round(totals->alloc_objects),
 						   &profile->total.alloc_objects),

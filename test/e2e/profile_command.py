@@ -95,7 +95,10 @@ def views_and_formats():
     check_equal(result.status, 0, str(result))
     check(all(line.rsplit(" ", 1)[1].isdigit() for line in result.stdout.splitlines()), str(result))
     check("detached from" in result.stderr, str(result))
-    check_refused(heapsnap("profile", target.pid, "--for", LONG, "--by", "thread"), "does not say the thread")
+    value = heapsnap_ok("profile", target.pid, "--exact", "--for", "100ms", "--by", "size", "--min-size", "1", "--labels", "thread", "-o", path)
+    check(value["selection"] == "of at least 1 bytes" and value["rows"], f"of some blocks: {value}")
+    with open(path, encoding="utf-8") as file:
+        check(all({"size_class", "thread"} <= set(stack) for stack in json.load(file)["stacks"] if stack["live_objects"]), "labels")
     check_left(target, before)
     target.end()
 

@@ -14,6 +14,7 @@ hs_target_program(filled_stacks)
 # Its main thread leaves itself too little stack to bind a function at its first call, which saves the processor's whole state there.
 target_link_options(filled_stacks PRIVATE LINKER:-z,now)
 hs_target_program(fills_up)
+hs_target_program(keys)
 hs_target_program(many_threads)
 hs_target_program(blocks_signals)
 hs_target_program(main_thread_ends)

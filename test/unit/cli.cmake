@@ -2,7 +2,7 @@
 foreach(name options_test view_words_test)
   hs_unit_test(${name} hs_lib)
   target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/help.c
-    ${PROJECT_SOURCE_DIR}/cli/option_errors.c ${PROJECT_SOURCE_DIR}/cli/option_table.c ${PROJECT_SOURCE_DIR}/cli/option_values.c
+    ${PROJECT_SOURCE_DIR}/cli/block_words.c ${PROJECT_SOURCE_DIR}/cli/option_errors.c ${PROJECT_SOURCE_DIR}/cli/option_table.c ${PROJECT_SOURCE_DIR}/cli/option_values.c
     ${PROJECT_SOURCE_DIR}/cli/options.c ${PROJECT_SOURCE_DIR}/cli/process_words.c ${PROJECT_SOURCE_DIR}/cli/similar_word.c ${PROJECT_SOURCE_DIR}/cli/view_words.c
     ${PROJECT_SOURCE_DIR}/cli/view_words_parse.c ${PROJECT_SOURCE_DIR}/cli/watch_words.c)
 endforeach()
@@ -16,7 +16,7 @@ hs_unit_test(status_print_test hs_lib)
 target_sources(status_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/memory_text.c ${PROJECT_SOURCE_DIR}/cli/each_process.c ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/sampling_text.c
   ${PROJECT_SOURCE_DIR}/cli/unseen_text.c)
 hs_unit_test(dump_print_test hs_lib)
-target_sources(dump_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/memory_text.c ${PROJECT_SOURCE_DIR}/cli/each_process.c ${PROJECT_SOURCE_DIR}/cli/aftermath.c ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/headline.c
+target_sources(dump_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/block_selection.c ${PROJECT_SOURCE_DIR}/cli/memory_text.c ${PROJECT_SOURCE_DIR}/cli/each_process.c ${PROJECT_SOURCE_DIR}/cli/aftermath.c ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/headline.c
   ${PROJECT_SOURCE_DIR}/cli/option_table.c ${PROJECT_SOURCE_DIR}/cli/site_json.c ${PROJECT_SOURCE_DIR}/cli/site_rows.c ${PROJECT_SOURCE_DIR}/cli/table.c
   ${PROJECT_SOURCE_DIR}/cli/tree_rows.c ${PROJECT_SOURCE_DIR}/cli/value_cells.c ${PROJECT_SOURCE_DIR}/cli/view_json.c
   ${PROJECT_SOURCE_DIR}/cli/view_text.c ${PROJECT_SOURCE_DIR}/cli/view_words.c)

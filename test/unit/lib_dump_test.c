@@ -20,6 +20,15 @@ struct hs_error *heap_copy_take(const struct process *process, enum heap_copy_wa
 	return snapshot_fails ? hs_error_create(HS_ERROR_GONE, "the process has ended") : NULL;
 }
 
+struct hs_error *heap_copy_select(struct heap_copy *copy, const struct process *process,
+				  const struct block_selection *selection)
+{
+	(void)copy;
+	(void)process;
+	(void)selection;
+	return NULL;
+}
+
 struct hs_error *heap_copy_digest(struct heap_copy *copy, const struct symbol_options *symbols,
 				  struct heap_profile *ret, struct snapshot_timing *timing)
 {

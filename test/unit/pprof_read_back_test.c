@@ -189,10 +189,12 @@ static struct profile_location locations[] = {
 };
 static uint32_t frames[] = { 0, 1, 2, 0 };
 static struct profile_sample samples[] = {
-	{ 0, 3, 0, { 10, 1000, 4, 40000, 4, 2500, 25e6 } },
-	{ 3, 1, 2, { 1, 100, 1, 100, 1, 0, 0 } },
-	{ 4, 0, 0, { 2, 20, 1, 10, 1, 0, 0 } },
+	{ 0, 3, 0, { 2, 0, 5, 3 }, { 10, 1000, 4, 40000, 4, 2500, 25e6 } },
+	{ 3, 1, 2, { 1, UINT32_MAX, 63, 8 }, { 1, 100, 1, 100, 1, 0, 0 } },
+	{ 4, 0, 0, { 0 }, { 2, 20, 1, 10, 1, 0, 0 } },
 };
+static char main_thread[] = "main (1)", worker[] = "w|o: rker (23)", part[] = "older than 10 s | of thread x";
+static char *label_texts[] = { main_thread, worker };
 static char seen[] = "allocations", seen_text[] = "blocks: (all | these) |", lost[] = "stack_cut",
 	    lost_text[] = "stacks cut";
 static struct ledger_line ledger[] = { { seen, seen_text, 18, false, false },
@@ -218,6 +220,12 @@ static struct heap_profile ours(bool is_estimate, bool is_difference)
 		.sample_count = COUNT(samples),
 		.ledger = ledger,
 		.ledger_count = COUNT(ledger),
+		.label_texts = label_texts,
+		.label_text_count = COUNT(label_texts),
+		.selection = is_difference ? NULL : part,
+		.recorded = { .live_objects = 70, .live_bytes = 700000 },
+		.undecided = { .live_objects = 3, .live_bytes = 33 },
+		.cut = { UINT64_MAX, is_estimate ? UINT32_MAX : 0, UINT64_C(1) << 63 },
 		.time_ns = 1700000000123456789,
 		.duration_ns = 5000000000,
 		.period = is_estimate ? 4096 : 1,
@@ -242,6 +250,11 @@ static void check_samples(const struct heap_profile *read)
 
 		CHECK_EQUAL(a->frame_count, b->frame_count);
 		CHECK_EQUAL(a->samples_per_block, b->samples_per_block);
+		CHECK_STRING(a->labels.thread ? read->label_texts[a->labels.thread - 1] : "",
+			     b->labels.thread ? label_texts[b->labels.thread - 1] : "");
+		CHECK_EQUAL(a->labels.epoch, b->labels.epoch);
+		CHECK_EQUAL(a->labels.size, b->labels.size);
+		CHECK_EQUAL(a->labels.age, b->labels.age);
 		CHECK_EQUAL(a->values.alloc_objects, b->values.alloc_objects);
 		CHECK_EQUAL(a->values.alloc_bytes, b->values.alloc_bytes);
 		CHECK_EQUAL(a->values.live_objects, b->values.live_objects);
@@ -321,6 +334,23 @@ static void test_difference(void)
 	heap_profile_deinit(&profile);
 }
 
+static void check_part(const struct heap_profile *read, const struct heap_profile *written)
+{
+	const bool has_cut = !written->is_difference;
+
+	CHECK_EQUAL(read->cut.session, has_cut ? written->cut.session : 0);
+	CHECK_EQUAL(read->cut.epoch, has_cut ? written->cut.epoch : 0);
+	CHECK_EQUAL(read->cut.ticks, has_cut ? written->cut.ticks : 0);
+	CHECK_STRING(read->selection ? read->selection : "all", written->selection ? written->selection : "all");
+	if (!written->selection)
+		return;
+	CHECK_EQUAL(read->recorded.live_objects, 70);
+	CHECK_EQUAL(read->recorded.live_bytes, 700000);
+	CHECK_EQUAL(read->undecided.live_objects, 3);
+	CHECK_EQUAL(read->undecided.live_records, 3);
+	CHECK_EQUAL(read->undecided.live_bytes, 33);
+}
+
 static void test_round_trip(bool is_estimate, bool is_difference)
 {
 	const struct heap_profile written = ours(is_estimate, is_difference);
@@ -334,6 +364,7 @@ static void test_round_trip(bool is_estimate, bool is_difference)
 	check_samples(&read);
 	check_code(&read);
 	check_header(&read, &written);
+	check_part(&read, &written);
 	if (is_estimate) {
 		CHECK_EQUAL(read.total.live_bytes_variance, 8192 * 8192); // as the first one
 		CHECK_EQUAL(read.total.live_objects_variance, 3600);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
-#include "views/size_age.h"
+#include "snapshot/size_age.h"
 
 #define SECOND INT64_C(1000000000)
 
@@ -10,7 +10,7 @@ static const struct {
 	const char *text;
 } sizes[] = {
 	{ 0, 0, "unknown" },
-	{ 1, 1, "1 B" },
+	{ 1, 1, "0 B..1 B" },
 	{ 2, 2, "2 B..3 B" },
 	{ 3, 2, "2 B..3 B" },
 	{ 64, 7, "64 B..127 B" },

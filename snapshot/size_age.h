@@ -8,8 +8,8 @@
 //
 //   ages  [0, 1 s)  [1 s, 10 s)  [10 s, 1 min)  [1, 10 min)  [10 min, 1 h)  [1 h, 1 d)  [1 d, 7 d)  [7 d, ...)
 //   index    1           2             3             4             5             6           7          8
-#ifndef HEAPSNAP_VIEWS_SIZE_AGE_H
-#define HEAPSNAP_VIEWS_SIZE_AGE_H
+#ifndef HEAPSNAP_SNAPSHOT_SIZE_AGE_H
+#define HEAPSNAP_SNAPSHOT_SIZE_AGE_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,12 +20,12 @@ struct class_text {
 	char text[40];
 };
 
-// 0 for 0 bytes: not known.
+// 0 for 0 bytes: not known. What asks for blocks of 0 bytes has them with those of 1.
 unsigned size_class_index(uint64_t bytes);
 // The smallest size in it, bytes; 0 for index 0. pre: index <= SIZE_CLASSES
 uint64_t size_class_least(unsigned index);
-// "64 B..127 B", "1 B"; from 1 KiB on the second size is the first that is not in it: "1 KiB..2 KiB". "unknown" for 0
-// and for what is no index.
+// "64 B..127 B", "0 B..1 B" for the first; from 1 KiB on the second size is the first that is not in it: "1 KiB..2
+// KiB". "unknown" for 0 and for what is no index.
 struct class_text size_class_text(unsigned index);
 
 // Of an age in nanoseconds; an age below 0 (clocks that differ) is in the youngest class.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "views/size_age.h"
+#include "snapshot/size_age.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ struct class_text size_class_text(unsigned index)
 	char from[16], to[16];
 
 	if (index == 1) {
-		strcpy(ret.text, "1 B");
+		strcpy(ret.text, "0 B..1 B");
 	} else if (index >= 2 && index <= 10) {
 		const unsigned least = 1U << (index - 1);
 

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which blocks a snapshot is to be of, and what is to be said of them beside their stacks.
+#ifndef HEAPSNAP_SNAPSHOT_BLOCK_SELECTION_H
+#define HEAPSNAP_SNAPSHOT_BLOCK_SELECTION_H
+
+#include "snapshot/heap_profile.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum block_label {
+	LABEL_THREAD = 1 << 0, // that allocated them
+	LABEL_SIZE = 1 << 1,   // class of size (snapshot/size_age.h)
+	LABEL_AGE = 1 << 2,    // class of age
+	LABEL_DUMP = 1 << 3,   // between which two snapshots they were allocated
+};
+
+// Zeroed = all blocks, and nothing is said of them.
+struct block_selection {
+	uint64_t older_ns, younger_ns; // age, at least and below; 0 = any
+	uint64_t size_least;           // bytes; 0 = any
+	const char *thread;            // id or name of the thread that allocated them, borrowed; NULL = any
+	struct profile_cut since;      // recorded after that snapshot of the same attach; of session 0 = any
+	unsigned labels;               // enum block_label
+};
+
+static inline bool block_selection_is_part(const struct block_selection *selection)
+{
+	return selection->older_ns || selection->younger_ns || selection->size_least || selection->thread ||
+	       selection->since.session;
+}
+
+#endif

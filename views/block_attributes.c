@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "views/block_attributes.h"
+
+#include "snapshot/size_age.h"
+
+#include <string.h>
+
+// Labels are numbers from 1 on, 0 is absent.
+static uint32_t value_of(uint32_t label) { return label ? label : ATTRIBUTE_ABSENT; }
+
+static struct hs_error *copy_text(const char *text, char **ret)
+{
+	*ret = strdup(text);
+	return *ret ? NULL : &hs_error_no_memory;
+}
+
+static struct hs_error *thread_text(const struct heap_profile *profile, uint32_t value, char **ret)
+{
+	return copy_text(value <= profile->label_text_count ? profile->label_texts[value - 1] : "unknown", ret);
+}
+
+static uint32_t thread_value(const struct heap_profile *profile, const struct profile_sample *sample)
+{
+	(void)profile;
+	return value_of(sample->labels.thread);
+}
+
+static uint32_t size_value(const struct heap_profile *profile, const struct profile_sample *sample)
+{
+	(void)profile;
+	return value_of(sample->labels.size);
+}
+
+static struct hs_error *size_text(const struct heap_profile *profile, uint32_t value, char **ret)
+{
+	(void)profile;
+	return copy_text(size_class_text(value).text, ret);
+}
+
+static uint32_t age_value(const struct heap_profile *profile, const struct profile_sample *sample)
+{
+	(void)profile;
+	return value_of(sample->labels.age);
+}
+
+static struct hs_error *age_text(const struct heap_profile *profile, uint32_t value, char **ret)
+{
+	(void)profile;
+	return copy_text(age_class_text(value).text, ret);
+}
+
+const struct sample_attribute thread_attribute = { "thread", thread_value, thread_text },
+			      size_attribute = { "size", size_value, size_text },
+			      age_attribute = { "age", age_value, age_text };
+
+bool attribute_is_said(const struct sample_attribute *attribute, const struct heap_profile *profile)
+{
+	for (size_t i = 0; i < profile->sample_count; i++)
+		if (attribute->value(profile, &profile->samples[i]) != ATTRIBUTE_ABSENT)
+			return true;
+	return false;
+}

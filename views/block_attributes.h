@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the labels of samples say of their blocks, for rows by these (views/report.h). Pure.
+#ifndef HEAPSNAP_VIEWS_BLOCK_ATTRIBUTES_H
+#define HEAPSNAP_VIEWS_BLOCK_ATTRIBUTES_H
+
+#include "views/report.h"
+
+extern const struct sample_attribute thread_attribute, size_attribute, age_attribute;
+
+// Whether a sample of the profile says it, so that there are rows.
+bool attribute_is_said(const struct sample_attribute *attribute, const struct heap_profile *profile);
+
+#endif
