@@ -8,8 +8,8 @@ size_t line_indent(const char *text, size_t width)
 	const size_t begin = strspn(text, " ");
 	size_t indent = begin + 2;
 
-	for (size_t i = begin + 2; text[i] && i < width / 2; i++)
-		if (text[i] != ' ' && text[i - 1] == ' ' && text[i - 2] == ' ')
+	for (size_t i = begin; text[i] && i < width / 2; i++)
+		if (i >= begin + 2 && text[i] != ' ' && text[i - 1] == ' ' && text[i - 2] == ' ')
 			indent = i;
 	return indent < width / 2 ? indent : width / 2;
 }

@@ -426,17 +426,17 @@ static void write_part(struct writer *writer, const struct qualified_name *name,
 
 struct hs_error *short_name(const char *name, char **ret)
 {
+	// What debug information calls a lambda that has no symbol.
+	const char *shown = strcmp(name, "operator()") == 0 ? "{lambda}" : name;
 	struct qualified_name parsed;
-	size_t size = strlen(name);
+	size_t size = strlen(shown);
 	// "," becomes ", " and "<x>" "<…>": twice as much at most. The name itself fits, too.
 	struct writer writer = { .room = 2 * size + 16 };
 
 	writer.text = malloc(writer.room + 1);
 	if (!writer.text)
 		return &hs_error_no_memory;
-	if (strcmp(name, "operator()") == 0) // what debug information calls a lambda that has no symbol
-		name = "{lambda}";
-	writer.is_failed = !name_parse(name_of(name, size), &parsed);
+	writer.is_failed = !name_parse(name_of(shown, size), &parsed);
 	for (size_t i = 0; !writer.is_failed && i < parsed.count; i++) {
 		if (is_call_of_lambda(&parsed, i) || is_left_out(&parsed, i))
 			continue;
@@ -446,7 +446,7 @@ struct hs_error *short_name(const char *name, char **ret)
 	}
 	if (writer.is_failed || !writer.size) {
 		writer.size = 0;
-		put(&writer, name_of(name, size));
+		put(&writer, name_of(shown, size));
 	}
 	writer.text[writer.size] = 0;
 	*ret = writer.text;
