@@ -109,7 +109,9 @@ struct thread_slot {
 	uint64_t other_ticks;   // of the window, for downsampling
 	uint64_t window_frees;  // counter of frees at its beginning
 	uint64_t window_floor;  // `budget_floor` at its beginning; UINT64_MAX = records were being downsampled
-	uint32_t releases;      // since the thread began, that the Bloom filter did not exclude; wraps
+	// Since `budget_floor` has changed, or half of that: ticks, and of these what false positives have taken.
+	uint64_t searched_ticks, searched_spent;
+	uint32_t releases;                // since the thread began, that the Bloom filter did not exclude; wraps
 	uint32_t release_false_positives; // of the window, of these: blocks that were not recorded
 	uint32_t large_records;           // of the window: recorded because they are as large as the interval
 	uint32_t framed_calls;            // of the window: not recorded, in the C code all the same

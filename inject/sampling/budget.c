@@ -131,8 +131,35 @@ static void count_calls(struct thread_slot *slot, struct budget_window *window)
 	}
 }
 
+// What false positives take of the thread's time, millionths, by what they have taken for a second; in a window in
+// which they take more than all of the budget, by that. False: that is not known yet. A window in which records were
+// downsampled says nothing of what is left of them.
+static bool false_positives_are_known(struct thread_slot *slot, const struct budget_window *window,
+				      const struct budget_costs *costs, uint32_t of_window, uint32_t *ret)
+{
+	const struct region_header *header = region();
+
+	if (downsampling_is_under_way() ||
+	    slot->window_floor != __atomic_load_n(&header->budget_floor, __ATOMIC_RELAXED)) {
+		slot->searched_ticks = slot->searched_spent = 0;
+		return false;
+	}
+	slot->searched_ticks += window->ticks;
+	slot->searched_spent += window->false_positives * costs->release;
+	*ret = of_window;
+	if (of_window > header->budget)
+		return true;
+	if (slot->searched_ticks < (uint64_t)header->ticks_per_us * AVERAGE_US)
+		return false;
+	*ret = budget_share(slot->searched_spent, slot->searched_ticks);
+	slot->searched_ticks /= 2;
+	slot->searched_spent /= 2;
+	return true;
+}
+
 // Records that cost too much are downsampled, and so are those of other threads: they are all in one Bloom filter.
-static void review_records(const struct thread_slot *slot, uint32_t false_positives, uint64_t now)
+static void review_records(struct thread_slot *slot, const struct budget_window *window,
+			   const struct budget_costs *costs, uint32_t of_window, uint64_t now)
 {
 	const struct region_header *header = region();
 	struct budget_bloom filter = {
@@ -140,18 +167,21 @@ static void review_records(const struct thread_slot *slot, uint32_t false_positi
 		.records_left = __atomic_load_n(&header->budget_records, __ATOMIC_RELAXED),
 		.mean_size = slot->estimated_bytes / ((slot->estimated_calls >> 8) + 1),
 	};
-	uint32_t interval;
+	uint32_t false_positives = 0, interval;
+	bool is_known;
 
-	// A window in which records were downsampled says nothing of what is left of them.
-	if (!bloom_in_use() || downsampling_is_under_way() ||
-	    slot->window_floor != __atomic_load_n(&header->budget_floor, __ATOMIC_RELAXED))
+	if (!bloom_in_use())
 		return;
+	is_known = false_positives_are_known(slot, window, costs, of_window, &false_positives);
 	filter.records = bloom_records();
+	if (!is_known && (filter.records <= BUDGET_BLOOM_MOST || downsampling_is_under_way()))
+		return;
 	filter.is_saturated = filter.records > BUDGET_BLOOM_MOST && bloom_is_saturated();
-	interval = budget_downsampling_interval(&filter, false_positives, header->budget);
+	interval = budget_downsampling_interval(&filter, is_known ? false_positives : 0, header->budget);
 	if (interval)
 		downsampling_ask_for_budget(interval);
-	else if (filter.floor && slot->shared.interval > 1 && filter.records < BUDGET_BLOOM_LEAST / 4)
+	else if (is_known && slot->shared.interval > 1 && slot->shared.interval <= filter.floor &&
+		 budget_may_ease(&filter, slot->shared.cost, false_positives, header->budget))
 		downsampling_ease_budget(now);
 }
 
@@ -222,7 +252,7 @@ static void review(struct thread_slot *slot, uint64_t now)
 		spent = 0;
 	}
 	slot->credit = credit_after(slot->credit, window.ticks, spent, BURST_WINDOWS);
-	review_records(slot, verdict.false_positives, now);
+	review_records(slot, &window, &costs, verdict.false_positives, now);
 	// Not all of them again while there is nothing to pay a burst from.
 	set_interval(slot, slot->shared.interval > 1 && slot->credit < (int64_t)(RETURN_WINDOWS * budget_ticks(1))
 				   ? verdict.sampled

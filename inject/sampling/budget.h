@@ -39,9 +39,12 @@ struct budget_verdict {
 	uint32_t false_positives; // the part of it that false positives take, millionths of its time
 };
 
-// Parts of the budget: what recordings may take, whatever the rest takes; and what false positives may take before
-// records are downsampled: one part in so many.
-enum { BUDGET_RECORDING_PART = 8, BUDGET_FALSE_POSITIVES_PART = 4 };
+// Parts of the budget: what recordings may take, whatever the rest takes; what false positives may take before records
+// are downsampled, and what they are to take then: one part in so many.
+enum { BUDGET_RECORDING_PART = 8, BUDGET_FALSE_POSITIVES_PART = 2, BUDGET_FALSE_POSITIVES_AIM = 8 };
+
+// Pure: `part` of `whole` ticks, in millionths.
+uint32_t budget_share(uint64_t part, uint64_t whole);
 
 // Pure. `interval` is what was in force.
 struct budget_verdict budget_judge(const struct budget_window *window, const struct budget_costs *costs,
@@ -75,6 +78,11 @@ struct budget_bloom {
 // Pure: to what interval the records are to be downsampled when `false_positives` millionths of a thread's time go to
 // false positives, or because there are too many for the Bloom filter. 0 = they are not.
 uint32_t budget_downsampling_interval(const struct budget_bloom *filter, uint32_t false_positives, uint32_t budget);
+
+// Pure: whether the records' interval may be halved again, which records more, and so costs twice as much at most:
+// there are few of them; or this thread, which would sample finer, has spent no more than a part of its budget within
+// the last second, `cost` millionths of its time, and on false positives much less than what has records downsampled.
+bool budget_may_ease(const struct budget_bloom *filter, uint32_t cost, uint32_t false_positives, uint32_t budget);
 
 // After a recording that began at slot->ticks.
 void budget_note_record(struct thread_slot *slot, uint64_t size, struct choice choice) HS_HIDDEN;

@@ -11,7 +11,7 @@ static uint64_t between(uint64_t value, uint64_t least, uint64_t most)
 	return value < least ? least : value > most ? most : value;
 }
 
-static uint32_t millionths(uint64_t part, uint64_t whole)
+uint32_t budget_share(uint64_t part, uint64_t whole)
 {
 	return part >= UINT64_C(1) << 43 ? UINT32_MAX : (uint32_t)between(part * 1000000 / whole, 0, UINT32_MAX);
 }
@@ -29,8 +29,8 @@ struct budget_verdict budget_judge(const struct budget_window *window, const str
 			 between(window->others, 0, limit);
 	uint64_t found = between(window->found, 0, limit) * release;
 	struct budget_verdict verdict = {
-		.cost = millionths(fixed + between(window->records, 0, limit) * record + found, ticks),
-		.false_positives = millionths(false_positives, ticks),
+		.cost = budget_share(fixed + between(window->records, 0, limit) * record + found, ticks),
+		.false_positives = budget_share(false_positives, ticks),
 	};
 	// Where what an interval does not change is over the budget, no interval is large enough; a part of the budget
 	// is left to records, which then costs little beside the rest.
@@ -55,6 +55,16 @@ int64_t budget_credit(const struct budget_purse *purse, int64_t credit, uint64_t
 	return credit < least ? least : credit > most ? most : credit;
 }
 
+bool budget_may_ease(const struct budget_bloom *filter, uint32_t cost, uint32_t false_positives, uint32_t budget)
+{
+	enum { COST_PART = 3, FALSE_POSITIVES_PART = 4 * BUDGET_FALSE_POSITIVES_PART };
+
+	if (!filter->floor || filter->records > BUDGET_BLOOM_MOST / 4)
+		return false;
+	return filter->records < BUDGET_BLOOM_LEAST / 4 ||
+	       (cost <= budget / COST_PART && false_positives <= budget / FALSE_POSITIVES_PART);
+}
+
 uint32_t budget_downsampling_interval(const struct budget_bloom *filter, uint32_t false_positives, uint32_t budget)
 {
 	uint64_t most = budget / BUDGET_FALSE_POSITIVES_PART, records = between(filter->records, 0, UINT64_C(1) << 32),
@@ -67,8 +77,9 @@ uint32_t budget_downsampling_interval(const struct budget_bloom *filter, uint32_
 	// The false positives are in proportion to the counters that are not 0. That number is at most the records',
 	// and where there are few of them near it.
 	if (costs_much)
-		wanted = between(between(records, 0, HS_BLOOM_SIZE) * (most / 2) / false_positives, BUDGET_BLOOM_LEAST,
-				 records);
+		wanted = between(between(records, 0, HS_BLOOM_SIZE) * (budget / BUDGET_FALSE_POSITIVES_AIM) /
+					 false_positives,
+				 BUDGET_BLOOM_LEAST, records);
 	else
 		wanted = BUDGET_BLOOM_MOST / 4;
 	// all were recorded, so of n bytes n / R are left; half of that, as blocks that stay may be larger than others

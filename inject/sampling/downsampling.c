@@ -12,7 +12,7 @@ enum {
 	FIRST_FLOOR = 256,     // bytes, where all were recorded before
 	ENTRIES_A_STEP = 1024, // of root and middle tables that one step looks at, at most
 	STEPS = 4,             // at one time; one part each, some microseconds in all
-	EASE_AFTER_US = 2000000,
+	EASE_AFTER_US = 1000000,
 };
 
 static bool may_downsample(const struct region_header *header)

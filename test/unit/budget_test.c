@@ -109,21 +109,23 @@ static void test_downsampling(void)
 		struct budget_bloom filter;
 		uint32_t false_positives, expected;
 	} cases[] = {
-		{ { 100000, 64, 0, 0, false }, 7500, 0 }, // a quarter of the budget
+		{ { 100000, 64, 0, 0, false }, 15000, 0 }, // half of the budget
 		{ { 100000, 64, 0, 0, false },
-		  7501,
-		  1024 }, // half of that is aimed at, with a Bloom filter that is not full: 4,095 records
+		  15001,
+		  2048 }, // an eighth is aimed at, with a Bloom filter that is not full: 2,047 records
 		{ { 100000, 64, 0, 0, false }, 30000, 4096 },    // 1,024 records
 		{ { 100000, 64, 0, 0, false }, 3000000, 32768 }, // no fewer than 128
 		{ { 128, 64, 0, 0, false }, 3000000, 0 },
 		{ { 129, 64, 0, 0, false }, 3000000, 128 },
-		{ { 4000, 64, 0, 0, false }, 15000, 128 }, // a filter that is half empty: 1,000 records
-		{ { 4000, 1000, 0, 0, false }, 15000, 2048 },
+		{ { 4000, 64, 0, 0, false }, 15001, 128 }, // a filter that is half empty: 999 records
+		{ { 4000, 1000, 0, 0, false }, 15001, 2048 },
 		{ { 100000, 64, 4096, 1000, false }, 30000, 4096 }, // new ones have come
 		{ { 8192, 64, 4096, 4096, false },
 		  30000,
 		  16384 }, // there were as many before: larger blocks than were expected
-		{ { 2000, 64, 4096, 1000, false }, 7501, 8192 }, // of those that were left no more than 999 are wanted
+		{ { 2000, 64, 4096, 1000, false },
+		  15001,
+		  16384 }, // of those that were left no more than 499 are wanted
 		{ { 50000, 64, 4096, 9000, false },
 		  30000,
 		  65536 }, // new ones have come, and of the old there were too many
@@ -146,6 +148,32 @@ static void test_downsampling(void)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		CHECK_EQUAL(budget_downsampling_interval(&cases[i].filter, cases[i].false_positives, 30000),
 			    cases[i].expected);
+}
+
+// When finer samples are taken again after that.
+static void test_easing(void)
+{
+	static const struct {
+		uint64_t records;
+		uint32_t floor, cost, false_positives;
+		bool expected;
+	} cases[] = {
+		{ 31, 4096, 30000, 30000, true }, // so few cost nothing worth
+		{ 32, 4096, 30000, 0, false },
+		{ 100000, 4096, 10000, 3750, true }, // a third of the budget in all, an eighth for false positives
+		{ 100000, 4096, 10001, 0, false },
+		{ 100000, 4096, 0, 3751, false },
+		{ 1 << 18, 4096, 0, 0, true },
+		{ (1 << 18) + 1, 4096, 0, 0, false }, // twice as many come near to what the filter has room for
+		{ 31, 0, 0, 0, false },               // there is nothing to ease
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct budget_bloom filter = { .records = cases[i].records, .floor = cases[i].floor };
+
+		CHECK_EQUAL(budget_may_ease(&filter, cases[i].cost, cases[i].false_positives, 30000),
+			    cases[i].expected);
+	}
 }
 
 // All of them again only with room to spare; and an interval is left at once when the load goes.
@@ -245,6 +273,7 @@ int main(void)
 	test_steady_loads();
 	test_what_is_fixed();
 	test_downsampling();
+	test_easing();
 	test_return();
 	test_credit();
 	test_sampled_all_the_same();

@@ -123,9 +123,9 @@ static void test_budget(void)
 	for (uint64_t i = 0; i < 64 && slot->shared.interval == 1; i++)
 		record_steady(slot, STEADY + i);
 	CHECK_EQUAL(slot->shared.interval, 65536); // by what the window had, some 16 KiB, it would be less
-	downsampling_ease_budget(made.header->budget_floor_ticks + 1999999); // not for two seconds
+	downsampling_ease_budget(made.header->budget_floor_ticks + 999999); // not for a second
 	CHECK_EQUAL(downsampling_budget_floor(), 65536);
-	downsampling_ease_budget(made.header->budget_floor_ticks + 2000000);
+	downsampling_ease_budget(made.header->budget_floor_ticks + 1000000);
 	CHECK_EQUAL(downsampling_budget_floor(), 32768);
 
 	made.header->budget = HS_BUDGET_MAX;
@@ -136,6 +136,36 @@ static void test_budget(void)
 	}
 	CHECK_EQUAL(slot->shared.interval, 1);
 	CHECK_EQUAL(downsampling_budget_floor(), 32768);
+	payload_region_deinit(&made);
+}
+
+// A load has had records downsampled, and is gone; what is left of it is too much for all to be recorded, and little.
+// Then samples get finer again, a step each second, as far as the thread's own budget goes.
+static void test_after_a_spike(void)
+{
+	enum { FLOOR = 65536, RECORDS = 1000, CALLS = 100000, WINDOW = 30000 * FAST, SOON = 1100000 * FAST };
+	struct thread_slot *slot = begin(30000);
+	uint64_t now;
+
+	for (uint64_t i = 0; i < RECORDS; i++)
+		record_steady(slot, i);
+	made.header->budget_floor = FLOOR;
+	made.header->ticks_per_us = FAST;
+	slot->shared.cost = 0;
+	for (unsigned step = 0; step < 3; step++) {
+		now = arch_ticks();
+		made.header->budget_floor_ticks = step == 1 ? now + SOON : now - SOON; // not before a second
+		slot->shared.interval = downsampling_budget_floor();
+		slot->window_floor = made.header->budget_floor;
+		slot->searched_ticks = 1000000 * FAST; // a second without a false positive
+		slot->credit = 0;
+		slot->record_ticks = slot->release_ticks = 1;
+		slot->estimated_calls = 256 * CALLS;
+		slot->estimated_bytes = 64 * CALLS;
+		slot->shared.window_began = now - WINDOW;
+		budget_look(slot);
+		CHECK_EQUAL(downsampling_budget_floor(), step == 2 ? FLOOR / 4 : FLOOR / 2);
+	}
 	payload_region_deinit(&made);
 }
 
@@ -329,6 +359,7 @@ int main(void)
 	test_mean_size();
 	test_first_credit();
 	test_budget();
+	test_after_a_spike();
 	test_first();
 	test_release_false_positives();
 	test_full_bloom();
