@@ -19,16 +19,17 @@ from profiles import by_innermost
 PROGRAM = target_path("run_command")
 FIRST = {"in_constructor": (1, 7001), "first": (1, 5001)}
 SUMMARY = r"started (\d+) process(?:es)?, with those of its children: (.*)\."
-# What a parent sees of its children's stops and ends.
+# What a parent sees of its children's stops and ends. That one goes on it may see, or not, if the end comes soon.
 WATCHER = """import os, sys
 pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ)
 while True:
     _, status = os.waitpid(pid, os.WUNTRACED | os.WCONTINUED)
-    print('stopped' if os.WIFSTOPPED(status) else 'continued' if os.WIFCONTINUED(status) else os.waitstatus_to_exitcode(status), flush=True)
-    if os.WIFSTOPPED(status):
-        os.kill(pid, 18)
-    elif not os.WIFCONTINUED(status):
-        break"""
+    if os.WIFCONTINUED(status):
+        continue
+    print('stopped' if os.WIFSTOPPED(status) else os.waitstatus_to_exitcode(status), flush=True)
+    if not os.WIFSTOPPED(status):
+        break
+    os.kill(pid, 18)"""
 
 
 def run(*words, options=(), **how):
