@@ -168,6 +168,12 @@ struct hs_error *rule_freed_stays(const struct figures *figures, bool *applies_r
 	return error;
 }
 
+// Too little to be sure of, or to matter.
+static bool grows_a_little(const struct growth *growth)
+{
+	return growth->anonymous.gained >= VERDICT_MEMORY_LEAST / 8 || (growth->count > 0 && growth->sites[0].in_steps);
+}
+
 struct hs_error *rule_nothing_grows(const struct figures *figures, bool *applies_ret, struct finding *ret)
 {
 	const struct growth *growth = figures->growth;
@@ -179,7 +185,7 @@ struct hs_error *rule_nothing_grows(const struct figures *figures, bool *applies
 		       growth->anonymous.gained < VERDICT_MEMORY_LEAST;
 	if (!*applies_ret)
 		return NULL;
-	error = hs_format(&ret->text, "Nothing grows");
+	error = hs_format(&ret->text, grows_a_little(growth) ? "Next to nothing grows" : "Nothing grows");
 	if (!error)
 		error = add_reason(ret, "the process's anonymous memory changed by %s in %s, to %s",
 				   gain_text(growth->anonymous.gained).text, time_text(growth->seconds).text,

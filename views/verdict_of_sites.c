@@ -155,7 +155,7 @@ struct hs_error *rule_levelled_off(const struct figures *figures, bool *applies_
 	error = site_text(figures, site, &name);
 	if (!error)
 		error = hs_format(&ret->text, "Levelled off: %s has grown by %s, and does not grow any more", name,
-				  gain_text(site->live.gained).text);
+				  size_text(site->live.gained).text);
 	if (!error)
 		error = add_reason(ret, "%s in the first half of the watch, %s in the second",
 				   rate_text(site->live.early).text, rate_text(site->live.late).text);

@@ -307,6 +307,33 @@ static void test_words(const struct hand_profile *hand, const struct site *sites
 	growth_series_deinit(&series);
 }
 
+// What grows by less than can be told of is not called nothing.
+static void test_next_to_nothing(const struct hand_profile *hand, const struct site *sites)
+{
+	static const struct {
+		struct hand_watch watch;
+		const char *expected;
+	} cases[] = {
+		{ { .memory = LEVEL(100), .sites = { { .live = LEVEL(3) } } }, "Nothing grows" },
+		{ { .memory = LINE(100, 0.02), .sites = { { .live = LEVEL(3) } } }, "Nothing grows" }, // 0.12 MiB
+		{ { .memory = LINE(100, 0.1), .sites = { { .live = LEVEL(3) } } }, "Next to nothing grows" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct growth_series series;
+		struct growth growth;
+		struct verdict verdict;
+
+		series_make(&cases[i].watch, sites, &series);
+		CHECK(!growth_make(&series, &growth));
+		CHECK(!verdict_make(&growth, &hand->named, &verdict));
+		CHECK_STRING(verdict.findings[0].text, cases[i].expected);
+		verdict_deinit(&verdict);
+		growth_deinit(&growth);
+		growth_series_deinit(&series);
+	}
+}
+
 int main(void)
 {
 	static const uint32_t paths[SITES] = { 0, 1, 2 };
@@ -318,6 +345,7 @@ int main(void)
 		sites[i] = (struct site){ .path = &paths[i], .path_length = 1, .is_own = true, .via = "" };
 	test_watches(&hand, sites);
 	test_words(&hand, sites);
+	test_next_to_nothing(&hand, sites);
 	hand_free(&hand);
 	return CHECK_RESULT();
 }
