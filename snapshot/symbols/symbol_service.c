@@ -3,6 +3,7 @@
 
 #include "base/byte_cursor.h"
 #include "base/cleanup.h"
+#include "snapshot/symbols/debuginfod.h"
 #include "snapshot/symbols/symbol_messages.h"
 
 #include <string.h>
@@ -100,9 +101,14 @@ static struct hs_error *find_debug(struct conversation *talk, struct byte_cursor
 	link[link_size] = 0;
 	if (talk->trail)
 		talk->error = file_trail_add_debug(talk->trail, build_id, build_id_size, link);
-	return end_offers(talk,
-			  module_files_find_debug(talk->files, build_id, build_id_size, talk->question->module->path,
-						  link_size ? link : NULL, offer_candidate, talk));
+
+	const uint64_t spent = debuginfod_spent(talk->files->debuginfod);
+	const int fd = module_files_find_debug(talk->files, build_id, build_id_size, talk->question->module->path,
+					       link_size ? link : NULL, offer_candidate, talk);
+
+	// Which the child cannot help.
+	talk->deadline_ns += debuginfod_spent(talk->files->debuginfod) - spent;
+	return end_offers(talk, fd);
 }
 
 static struct hs_error *failed(struct byte_cursor *rest)

@@ -8,6 +8,7 @@
 #include "snapshot/profile/ledger.h"
 #include "snapshot/symbols/allocator_names.h"
 #include "snapshot/symbols/debug_package.h"
+#include "snapshot/symbols/debuginfod.h"
 #include "snapshot/symbols/function_table.h"
 #include "snapshot/symbols/module_files.h"
 #include "snapshot/symbols/symbol_cache.h"
@@ -130,13 +131,14 @@ static struct hs_error *ask(struct symbolizer *symbolizer, const struct symbol_q
 {
 	const struct sandbox_limits limits = { MEMORY_BYTES, PROCESSOR_SECONDS };
 	uint64_t now = hs_monotonic_ns(), deadline = now + MODULE_SECONDS * UINT64_C(1000000000);
+	const uint64_t last = symbolizer->deadline_ns + debuginfod_spent(symbolizer->files->debuginfod);
 
 	if (symbolizer->has_no_sandbox)
 		return hs_error_create(HS_ERROR_REFUSED, "not read without a sandbox");
-	if (now >= symbolizer->deadline_ns)
+	if (now >= last)
 		return hs_error_create(HS_ERROR_TIMEOUT, "was not started: those before it took %d s", ALL_SECONDS);
 	return symbol_cache_ask(&symbolizer->cache, symbolizer->files, question, &limits,
-				deadline < symbolizer->deadline_ns ? deadline : symbolizer->deadline_ns, answer);
+				deadline < last ? deadline : last, answer);
 }
 
 // What no symbol of a stripped module covers: a file with its symbols would name that.
@@ -295,15 +297,19 @@ static void set_mapping_flags(struct symbolizer *symbolizer)
 	}
 }
 
-struct hs_error *symbolize_profile(const struct module_files *files, const struct symbol_options *options,
+struct hs_error *symbolize_profile(const struct module_files *given, const struct symbol_options *options,
 				   struct heap_profile *profile)
 {
+	struct module_files files = *given;
+	const uint64_t spent = debuginfod_spent(options->debuginfod);
 	struct symbolizer symbolizer = {
 		.profile = profile,
-		.files = files,
+		.files = &files,
 		.cache = { -1 },
-		.deadline_ns = hs_monotonic_ns() + ALL_SECONDS * UINT64_C(1000000000),
+		.deadline_ns = hs_monotonic_ns() + ALL_SECONDS * UINT64_C(1000000000) - spent,
 	};
+
+	files.debuginfod = options->debuginfod;
 
 	symbolizer.has_inlined = calloc(profile->location_count + 1, sizeof(*symbolizer.has_inlined));
 	if (!symbolizer.has_inlined)
