@@ -129,7 +129,7 @@ def interrupted(case):
     """It goes on without; the child is gone."""
     case.new_folder()
     case.server.hangs = True
-    process = start([HEAPSNAP, "dump", str(case.target.pid), "-o", case.output, "--debuginfod"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    process = start([HEAPSNAP, "dump", str(case.target.pid), "-o", case.output, "--debuginfod", "--no-cache"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                     env={**os.environ, **case.environment()})
     wait_until(lambda: case.server.asked, "the server is asked")
     child = subprocess.run(["pgrep", "-P", str(process.pid), "debuginfod-find"], capture_output=True, text=True).stdout.split()
