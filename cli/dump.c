@@ -150,6 +150,7 @@ static enum exit_status dump_one(const struct options *options, const struct pro
 		.errors = options->errors,
 		.stop = options->stop,
 		.no_cache = options->no_cache,
+		.debuginfod = options->debuginfod,
 	};
 	HS_CLEANUP_FREE char *path = NULL;
 	struct hs_dump_result result;

@@ -179,9 +179,12 @@ static void print_ledger(const struct options *options, const struct heap_profil
 static void print_unnamed(const struct options *options, const struct heap_profile *profile)
 {
 	const char *text = unnamed_code_of(profile);
+	const bool may_fetch = option_any_is_for(OPTION_DEBUGINFOD, options->command) && options->path_count == 0 &&
+			       !options->wants_debuginfod;
 
 	if (text && *text)
-		console_print(options, "%c%s.\n", toupper((unsigned char)*text), text + 1);
+		console_print(options, "%c%s.%s\n", toupper((unsigned char)*text), text + 1,
+			      may_fetch ? " --debuginfod asks servers for them." : "");
 }
 
 static void print_truth(const struct options *options, const struct heap_profile *profile, bool is_one_of_several)

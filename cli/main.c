@@ -5,6 +5,7 @@
 #include "cli/console.h"
 #include "cli/help.h"
 #include "cli/version.h"
+#include "lib/debuginfod.h"
 #include "lib/tool.h"
 
 #include <errno.h>
@@ -114,9 +115,15 @@ static __attribute__((noinline)) int run(int argc, char **argv, bool has_stack)
 	}
 	console_init(&options);
 	error = hs_tool_begin();
+	if (!error && options.wants_debuginfod)
+		error = hs_debuginfod_begin(options.debuginfod_ns, &options.debuginfod);
 	if (error)
 		return (int)console_fail(&options, error);
-	return (int)written(&options, run_command(&options));
+
+	const enum exit_status status = written(&options, run_command(&options));
+
+	hs_debuginfod_end(options.debuginfod);
+	return (int)status;
 }
 
 int main(int argc, char **argv)

@@ -167,9 +167,18 @@ const struct option_description option_table[] = {
 	{ OPTION_STOP, "stop", NULL, FOR(DUMP) | FOR(PROFILE), "stop all threads while the table is copied",
 	  "stop all threads while the table is copied; without it they run, and are stopped only where the table cannot be "
 	  "copied concurrently; the dump says why" },
-	{ OPTION_NO_CACHE, "no-cache", NULL, FOR(DUMP) | FOR_RECORDS, "read symbols anew, keep none on disk",
+	{ OPTION_NO_CACHE, "no-cache", NULL, FOR(DUMP) | FOR_RECORDS | FOR(REPORT),
+	  "read symbols anew, keep none on disk",
 	  "read the symbols of all files anew; without it what they said is kept in the user's cache folder, and used as long as "
 	  "the files are the same" },
+	{ OPTION_DEBUGINFOD, "debuginfod", NULL, FOR(DUMP) | FOR_RECORDS | FOR(REPORT),
+	  "fetch missing debug information",
+	  "fetch debug information that is missing from the servers that DEBUGINFOD_URLS names, which learn what programs these "
+	  "are; needs the program debuginfod-find. ^C ends that alone. Nothing else asks the network" },
+	{ OPTION_DEBUGINFOD_TIME, "debuginfod-time", "TIME", FOR(DUMP) | FOR_RECORDS | FOR(REPORT),
+	  "most time for one file of debuginfod",
+	  "most time for one file of --debuginfod (default: " LIMIT_DEBUGINFOD
+	  "); when it is over, no other one is asked for" },
 	{ OPTION_NAME, "name", "REGEX", FOR_PROCESSES, "processes by name or command line",
 	  "in place of PID: processes whose name or command line this matches; with the next three, those for which all hold" },
 	{ OPTION_CGROUP, "cgroup", "PATH", FOR_PROCESSES, "processes of a control group",

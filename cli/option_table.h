@@ -52,6 +52,8 @@ enum option_id {
 	OPTION_ERRORS,
 	OPTION_STOP,
 	OPTION_NO_CACHE,
+	OPTION_DEBUGINFOD,
+	OPTION_DEBUGINFOD_TIME,
 	OPTION_LEDGER,
 	OPTION_WIDE,
 	OPTION_LIMIT,
@@ -106,6 +108,7 @@ enum option_id {
 #define LIMIT_MEMORY_MOST  "120G"
 #define LIMIT_INTERVAL     "2G"
 #define LIMIT_ROWS         "10"
+#define LIMIT_DEBUGINFOD   "90s"
 
 struct option_description {
 	enum option_id id;

@@ -4,6 +4,7 @@
 #include "cli/option_errors.h"
 #include "cli/option_values.h"
 #include "cli/process_words.h"
+#include "cli/symbol_words.h"
 #include "cli/watch_words.h"
 #include "inject/abi/limits.h"
 
@@ -207,6 +208,8 @@ static bool *flag_of(struct options *options, enum option_id id)
 		return &options->stop;
 	case OPTION_NO_CACHE:
 		return &options->no_cache;
+	case OPTION_DEBUGINFOD:
+		return &options->wants_debuginfod;
 	case OPTION_LEDGER:
 		return &options->ledger;
 	case OPTION_ANYWAY:
@@ -246,6 +249,7 @@ static const struct {
 	{ OPTION_AT_EXIT, take_at_exit },
 	{ OPTION_EVERY, take_every },
 	{ OPTION_ON, take_on },
+	{ OPTION_DEBUGINFOD_TIME, symbol_words_take_time },
 	{ OPTION_LIMIT, take_limit },
 	{ OPTION_OWN, take_own },
 	{ OPTION_LIBRARY, take_library },
@@ -393,13 +397,13 @@ static bool check_operands(struct options *options, uint64_t given, int count, c
 		return false;
 	if (options->command == COMMAND_RUN) {
 		options->command_words = operands;
-		return count > 0 ? check_settings(options) : options_refuse(options, "%s", "the command is missing");
-	}
-	if (command_takes_files(command_describe(options->command)) && !is_of_process)
+		is_good = count > 0 || options_refuse(options, "%s", "the command is missing");
+	} else if (command_takes_files(command_describe(options->command)) && !is_of_process) {
 		is_good = take_paths(options, count, operands);
-	else
+	} else {
 		is_good = process_words_take(options, count, operands);
-	return is_good && check_settings(options);
+	}
+	return is_good && check_settings(options) && symbol_words_check(options);
 }
 
 // heapsnap help COMMAND

@@ -39,7 +39,10 @@ struct options {
 	bool survivors;                                 // diff: --survivors
 	bool errors;                                    // dump: --errors
 	bool stop;                                      // dump: --stop
-	bool no_cache;                                  // dump, profile, why, run: --no-cache
+	bool no_cache;                                  // dump, profile, why, run, report: --no-cache
+	bool wants_debuginfod;                          // the same: --debuginfod
+	uint64_t debuginfod_ns;                         // --debuginfod-time; 0 = none given
+	struct debuginfod *debuginfod;                  // not of the parser: lib/debuginfod.h; NULL = not wanted
 	uint64_t time_ns;                               // --for; 0 = none given
 	uint32_t depth;                                 // attach, set; 0 = none given
 	uint64_t max_memory;                            // bytes; 0 = default

@@ -51,7 +51,8 @@ static enum exit_status profile_process(const struct options *options, const str
 			  .blocks = setting->blocks,
 			  .errors = options->errors,
 			  .stop = options->stop,
-			  .no_cache = options->no_cache },
+			  .no_cache = options->no_cache,
+			  .debuginfod = options->debuginfod },
 		.time_ns = options->time_ns,
 		.detach_wait_ms = DETACH_WAIT_MS,
 	};

@@ -91,6 +91,7 @@ static struct hs_error *write_copy(const struct options *options, const struct v
 		.view = *view,
 		.errors = options->errors,
 		.no_cache = options->no_cache,
+		.debuginfod = options->debuginfod,
 	};
 
 	return hs_dump_copied(copy, &dump, ret);

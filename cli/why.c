@@ -246,6 +246,7 @@ static enum exit_status why_process(const struct options *options, const struct 
 		.format = options->format,
 		.errors = options->errors,
 		.no_cache = options->no_cache,
+		.debuginfod = options->debuginfod,
 	};
 	struct hs_watch_result result;
 	enum exit_status status;

@@ -38,7 +38,7 @@ static struct hs_error *look(const struct hs_dump_options *options, struct hs_du
 static struct hs_error *write_copy(struct heap_copy *copy, const struct hs_dump_options *options,
 				   struct profile_writer *writer, struct hs_dump_result *ret)
 {
-	const struct symbol_options symbols = { .no_cache = options->no_cache };
+	const struct symbol_options symbols = { options->no_cache, options->debuginfod };
 	struct snapshot_timing timing;
 	struct hs_error *error = heap_copy_digest(copy, &symbols, &ret->profile, &timing);
 

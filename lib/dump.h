@@ -23,6 +23,7 @@ struct hs_dump_options {
 	bool errors;                   // label each stack with its number of samples and its standard errors
 	bool stop;                     // stop all threads while the table is copied
 	bool no_cache;                 // names of code are read anew, and not kept on disk
+	struct debuginfod *debuginfod; // asked for debug files (lib/debuginfod.h), borrowed; NULL = none is
 };
 
 struct hs_dump_result {

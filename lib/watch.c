@@ -50,7 +50,7 @@ static struct hs_error *take_cut(const struct process *process, const struct hs_
 				 struct hs_watch_result *result, int64_t *first_ns)
 {
 	const struct hs_dump_options dump = {
-		.no_cache = options->no_cache
+		.no_cache = options->no_cache, .debuginfod = options->debuginfod
 	}; // nor a view, which would point into what moves
 	struct growth_cut facts = { .heap_bytes = heap_bytes(process) };
 	struct hs_dump_result cut;

@@ -24,6 +24,7 @@ struct hs_watch_options {
 	const char *output, *page;
 	enum profile_format format; // of output
 	bool errors, no_cache;      // as of hs_dump
+	struct debuginfod *debuginfod;
 };
 
 enum hs_watch_end {

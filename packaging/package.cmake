@@ -20,6 +20,7 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS debuginfod) # dump --debuginfod
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "heap profiles of running processes that were not prepared")
 set(CPACK_PACKAGE_DESCRIPTION "heapsnap attaches to a process that was built without a profiler and
 cannot be restarted, keeps a table of its live allocations with their call

@@ -5,12 +5,15 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/proc_status.h"
+#include "snapshot/symbols/debuginfod.h"
+#include "snapshot/symbols/debuginfod_place.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/openat2.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -22,8 +25,13 @@ static const char DEBUG_DIRECTORY[] = "/usr/lib/debug";
 
 void module_files_open(const struct process *process, struct module_files *ret)
 {
+	struct debuginfod_place place;
+
 	*ret = (struct module_files){ .process = process,
 				      .root_fd = process_openat(process, "root", O_PATH | O_DIRECTORY) };
+	debuginfod_place_read(&place);
+	if (*place.folder)
+		ret->fetched = strdup(place.folder);
 
 	struct hs_error *error = proc_maps_read(process, &ret->maps);
 
@@ -37,6 +45,8 @@ void module_files_close(struct module_files *files)
 	if (files->root_fd >= 0)
 		close(files->root_fd);
 	proc_maps_deinit(&files->maps);
+	free(files->fetched);
+	files->fetched = NULL;
 	files->root_fd = -1;
 }
 
@@ -190,8 +200,9 @@ static int find_by_build_id(const struct module_files *files, const uint8_t *bui
 	return find_debug_at(files, DEBUG_DIRECTORY, "/.build-id/", name, accept, context);
 }
 
-int module_files_find_debug(const struct module_files *files, const uint8_t *build_id, size_t build_id_size,
-			    const char *beside, const char *link, module_file_accept *accept, void *context)
+// Where packages and whoever builds put debug files.
+static int find_installed(const struct module_files *files, const uint8_t *build_id, size_t build_id_size,
+			  const char *beside, const char *link, module_file_accept *accept, void *context)
 {
 	int fd = find_by_build_id(files, build_id, build_id_size, accept, context);
 
@@ -215,6 +226,43 @@ int module_files_find_debug(const struct module_files *files, const uint8_t *bui
 		fd = find_debug_at(files, directory, ".debug/", link, accept, context);
 	if (fd < 0)
 		fd = find_debug_at(files, DEBUG_DIRECTORY, directory, link, accept, context);
+	return fd;
+}
+
+// CACHE/BUILDID/debuginfo (debuginfod_find_debuginfo(3)).
+static int find_fetched(const struct module_files *files, const uint8_t *build_id, size_t size,
+			module_file_accept *accept, void *context)
+{
+	HS_CLEANUP_FREE char *path = NULL;
+	char name[2 * 64 + 1] = "";
+	char *end = name;
+
+	if (!files->fetched || size == 0 || size > 64)
+		return -1;
+	for (size_t i = 0; i < size; i++)
+		end += sprintf(end, "%02x", build_id[i]);
+
+	struct hs_error *error = hs_format(&path, "%s/%s/debuginfo", files->fetched, name);
+
+	if (error) {
+		hs_error_destroy(error);
+		return -1;
+	}
+	return offer(open_in_ours(path), false, accept, context);
+}
+
+int module_files_find_debug(const struct module_files *files, const uint8_t *build_id, size_t build_id_size,
+			    const char *beside, const char *link, module_file_accept *accept, void *context)
+{
+	const char *name = *beside ? beside : "the program";
+	int fd = find_installed(files, build_id, build_id_size, beside, link, accept, context);
+
+	if (fd < 0)
+		fd = find_fetched(files, build_id, build_id_size, accept, context);
+	if (fd < 0 && files->debuginfod && debuginfod_fetch(files->debuginfod, build_id, build_id_size, name))
+		fd = find_fetched(files, build_id, build_id_size, accept, context);
+	if (fd < 0 && files->debuginfod)
+		debuginfod_was_refused(files->debuginfod, build_id, build_id_size, name);
 	return fd;
 }
 

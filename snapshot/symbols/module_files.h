@@ -17,8 +17,10 @@
 
 struct module_files {
 	const struct process *process;
-	int root_fd;           // /proc/PID/root; -1 = not to be had
-	struct proc_maps maps; // empty when not to be had
+	int root_fd;                   // /proc/PID/root; -1 = not to be had
+	struct proc_maps maps;         // empty when not to be had
+	char *fetched;                 // the folder of debuginfod's client (debuginfod_place.h), owned; NULL = none
+	struct debuginfod *debuginfod; // asked for debug files that are nowhere; borrowed; NULL = none is
 };
 
 // What cannot be opened, because the process is gone or there is no privilege, is done without.
@@ -35,7 +37,8 @@ int module_files_find(const struct module_files *files, const struct profile_mod
 		      void *context);
 
 // The same for a separate debug file. `build_id` may have size 0 and `link` (a file name, from .gnu_debuglink or
-// .gnu_debugaltlink) be NULL; `beside` is the path of the file that has the link.
+// .gnu_debugaltlink) be NULL; `beside` is the path of the file that has the link. What debuginfod's client has fetched
+// is looked at last, and fetched where `debuginfod` says so.
 int module_files_find_debug(const struct module_files *files, const uint8_t *build_id, size_t build_id_size,
 			    const char *beside, const char *link, module_file_accept *accept, void *context);
 

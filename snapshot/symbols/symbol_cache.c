@@ -12,7 +12,7 @@
 // Bytes of all files.
 #define FOLDER_BYTES_MAX (UINT64_C(256) << 20)
 
-struct lookup {
+struct symbol_lookup {
 	const struct cache_folder *folder;
 	const struct module_files *files;
 	const struct symbol_question *question;
@@ -24,6 +24,9 @@ struct lookup {
 	struct symbol_answer fresh; // of missing[i]
 	uint64_t *missing;          // run-time addresses
 	size_t missing_count;
+	struct symbol_question asked; // these
+	struct symbol_talk *talk;     // NULL = nothing is missing
+	bool is_kept;                 // the folder is used
 };
 
 static const uint64_t NOT_STORED = UINT64_MAX;
@@ -38,7 +41,7 @@ static void name_file(const struct profile_module *module, char name[2 * 32 + si
 }
 
 // What cannot be used counts as not there.
-static struct hs_error *load(struct lookup *lookup)
+static struct hs_error *load(struct symbol_lookup *lookup)
 {
 	const struct profile_module *module = lookup->question->module;
 	size_t size = 0;
@@ -62,13 +65,13 @@ static struct hs_error *load(struct lookup *lookup)
 	return NULL;
 }
 
-static uint64_t in_file(const struct lookup *lookup, uint64_t address)
+static uint64_t in_file(const struct symbol_lookup *lookup, uint64_t address)
 {
 	return address - lookup->question->module->load_bias;
 }
 
 // Where an address of the file is among those that are kept.
-static uint64_t find_stored(const struct lookup *lookup, uint64_t address)
+static uint64_t find_stored(const struct symbol_lookup *lookup, uint64_t address)
 {
 	const uint64_t *addresses = lookup->stored.addresses;
 	size_t low = 0, high = lookup->stored.count;
@@ -84,7 +87,7 @@ static uint64_t find_stored(const struct lookup *lookup, uint64_t address)
 	return low < lookup->stored.count && addresses[low] == address ? low : NOT_STORED;
 }
 
-static struct hs_error *list_missing(struct lookup *lookup)
+static struct hs_error *list_missing(struct symbol_lookup *lookup)
 {
 	const struct symbol_question *question = lookup->question;
 
@@ -98,7 +101,7 @@ static struct hs_error *list_missing(struct lookup *lookup)
 }
 
 // The answers to the question, of what was kept and what was missing.
-static struct hs_error *compose(const struct lookup *lookup, struct symbol_answer *ret)
+static struct hs_error *compose(const struct symbol_lookup *lookup, struct symbol_answer *ret)
 {
 	const struct symbol_question *question = lookup->question;
 	HS_CLEANUP_FREE uint32_t *stored_map = calloc(lookup->stored.answer.functions.count + 1, sizeof(uint32_t));
@@ -121,7 +124,7 @@ static struct hs_error *compose(const struct lookup *lookup, struct symbol_answe
 }
 
 // All that is known now: the two lists, each ascending, in one.
-static struct hs_error *unite(const struct lookup *lookup, struct stored_symbols *ret)
+static struct hs_error *unite(const struct symbol_lookup *lookup, struct stored_symbols *ret)
 {
 	const size_t old_count = lookup->stored.count, count = old_count + lookup->missing_count;
 	HS_CLEANUP_FREE uint32_t *stored_map = calloc(lookup->stored.answer.functions.count + 1, sizeof(uint32_t));
@@ -148,7 +151,7 @@ static struct hs_error *unite(const struct lookup *lookup, struct stored_symbols
 }
 
 // Whether what was found just now are the files of what is stored: they may have changed between the two looks.
-static bool can_be_kept(const struct lookup *lookup)
+static bool can_be_kept(const struct symbol_lookup *lookup)
 {
 	const struct file_trail *trail = &lookup->trail;
 
@@ -157,7 +160,7 @@ static bool can_be_kept(const struct lookup *lookup)
 					memcmp(trail->bytes, lookup->stored.trail, trail->size) == 0));
 }
 
-static struct hs_error *keep(struct lookup *lookup)
+static struct hs_error *keep(struct symbol_lookup *lookup)
 {
 	const struct profile_module *module = lookup->question->module;
 	struct stored_symbols all = {
@@ -183,45 +186,63 @@ static struct hs_error *keep(struct lookup *lookup)
 	return error;
 }
 
-static struct hs_error *look(struct lookup *lookup, const struct sandbox_limits *limits, uint64_t deadline_ns,
-			     struct symbol_answer *ret)
+static void destroy(struct symbol_lookup *lookup)
 {
-	struct hs_error *error = load(lookup);
-
-	if (!error)
-		error = list_missing(lookup);
-	if (error || lookup->missing_count == 0)
-		return error ? error : compose(lookup, ret);
-
-	struct symbol_question question = *lookup->question;
-
-	question.addresses = lookup->missing;
-	question.count = lookup->missing_count;
-	error = symbol_service_ask(lookup->files, &question, limits, deadline_ns, &lookup->fresh, &lookup->trail);
-	if (error)
-		return error;
-	if (can_be_kept(lookup))
-		error = keep(lookup);
-	return error ? error : compose(lookup, ret);
+	stored_symbols_deinit(&lookup->stored);
+	symbol_answer_deinit(&lookup->fresh);
+	file_trail_deinit(&lookup->trail);
+	free(lookup->missing);
+	free(lookup->data);
+	free(lookup);
 }
 
-struct hs_error *symbol_cache_ask(const struct cache_folder *folder, const struct module_files *files,
-				  const struct symbol_question *question, const struct sandbox_limits *limits,
-				  uint64_t deadline_ns, struct symbol_answer *ret)
+struct hs_error *symbol_lookup_begin(const struct cache_folder *folder, const struct module_files *files,
+				     const struct symbol_question *question, const struct sandbox_limits *limits,
+				     uint64_t deadline_ns, struct symbol_lookup **ret)
 {
 	const struct profile_module *module = question->module;
-	struct lookup lookup = { .folder = folder, .files = files, .question = question };
+	struct symbol_lookup *lookup = calloc(1, sizeof(*lookup));
+	struct hs_error *error = NULL;
 
-	if (folder->fd < 0 || !module || module->build_id_size == 0 || module->build_id_size > sizeof(module->build_id))
-		return symbol_service_ask(files, question, limits, deadline_ns, ret, NULL);
-	name_file(module, lookup.name);
+	*ret = NULL;
+	if (!lookup)
+		return &hs_error_no_memory;
+	*lookup = (struct symbol_lookup){ .folder = folder, .files = files, .question = question };
+	lookup->is_kept = folder->fd >= 0 && module && module->build_id_size > 0 &&
+			  module->build_id_size <= sizeof(module->build_id);
+	lookup->asked = *question;
+	if (lookup->is_kept) {
+		name_file(module, lookup->name);
+		error = load(lookup);
+		if (!error)
+			error = list_missing(lookup);
+		lookup->asked.addresses = lookup->missing;
+		lookup->asked.count = lookup->missing_count;
+	}
+	if (!error && (lookup->asked.count > 0 || !lookup->is_kept))
+		error = symbol_talk_begin(files, &lookup->asked, limits, deadline_ns, &lookup->fresh,
+					  lookup->is_kept ? &lookup->trail : NULL, &lookup->talk);
+	if (error)
+		destroy(lookup);
+	else
+		*ret = lookup;
+	return error;
+}
 
-	struct hs_error *error = look(&lookup, limits, deadline_ns, ret);
+struct symbol_talk *symbol_lookup_talk(const struct symbol_lookup *lookup) { return lookup->talk; }
 
-	stored_symbols_deinit(&lookup.stored);
-	symbol_answer_deinit(&lookup.fresh);
-	file_trail_deinit(&lookup.trail);
-	free(lookup.missing);
-	free(lookup.data);
+struct hs_error *symbol_lookup_end(struct symbol_lookup *lookup, struct hs_error *error, struct symbol_answer *ret)
+{
+	if (lookup->talk)
+		error = symbol_talk_end(lookup->talk, error);
+	if (!error && lookup->is_kept && lookup->talk && can_be_kept(lookup))
+		error = keep(lookup);
+	if (!error && lookup->is_kept) {
+		error = compose(lookup, ret);
+	} else if (!error) {
+		*ret = lookup->fresh;
+		lookup->fresh = (struct symbol_answer){ 0 };
+	}
+	destroy(lookup);
 	return error;
 }

@@ -9,11 +9,22 @@
 #include "snapshot/symbols/cache_folder.h"
 #include "snapshot/symbols/symbol_service.h"
 
-// As symbol_service_ask, which is asked for what is not in the folder, and whose answers are kept there; with its
-// errors, and HS_ERROR_NO_MEMORY. What cannot be read or written in the folder is no error. A module without a build
-// id, and a folder that is none: only symbol_service_ask. pre: the addresses are ascending.
-struct hs_error *symbol_cache_ask(const struct cache_folder *folder, const struct module_files *files,
-				  const struct symbol_question *question, const struct sandbox_limits *limits,
-				  uint64_t deadline_ns, struct symbol_answer *ret) HS_MUST_CHECK;
+struct symbol_lookup; // opaque
+
+// Looks for answers in the folder; a talk with a child (symbol_service.h) is begun about what is not there, or about
+// all: of a module without a build id, and with a folder that is none. All but `limits` are borrowed until the end.
+// What cannot be read or written in the folder is no error. Errors: those of symbol_talk_begin. pre: the addresses are
+// ascending.
+struct hs_error *symbol_lookup_begin(const struct cache_folder *folder, const struct module_files *files,
+				     const struct symbol_question *question, const struct sandbox_limits *limits,
+				     uint64_t deadline_ns, struct symbol_lookup **ret) HS_MUST_CHECK;
+
+// NULL: everything is there already. Else it is to be talked to its end, or to an error.
+struct symbol_talk *symbol_lookup_talk(const struct symbol_lookup *lookup);
+
+// Takes `error`, of the talk or of what has kept it from being over, and returns it, or HS_ERROR_NO_MEMORY. Without one
+// the answers to the whole question are the caller's to deinit, and those that are new are kept in the folder.
+struct hs_error *symbol_lookup_end(struct symbol_lookup *lookup, struct hs_error *error,
+				   struct symbol_answer *ret) HS_MUST_CHECK;
 
 #endif

@@ -1,24 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "snapshot/symbols/symbolize.h"
 
+#include "attach/guard/interrupt.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/test_variable.h"
 #include "snapshot/profile/ledger.h"
 #include "snapshot/symbols/allocator_names.h"
 #include "snapshot/symbols/debug_package.h"
+#include "snapshot/symbols/debuginfod.h"
 #include "snapshot/symbols/function_table.h"
 #include "snapshot/symbols/module_files.h"
 #include "snapshot/symbols/symbol_cache.h"
 #include "snapshot/symbols/unnamed_code.h"
 
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
 #include <stdlib.h>
 
 // For one module: large debug files take some seconds. For all: a target can have many modules, and each can be made to
 // take its time.
 enum { PROCESSOR_SECONDS = 60, MODULE_SECONDS = 180, ALL_SECONDS = 900 };
+enum { JOBS_MAX = 4, LOOK_MS = 100 };                   // each may need much memory
 static const uint64_t MEMORY_BYTES = UINT64_C(8) << 30; // address space: files are mapped whole
+
+// A location on its way to be sorted by module and address.
+struct location_key {
+	uint64_t address;
+	uint32_t module;
+	uint32_t location;
+};
+
+// Locations of one module, or of no module, on their way to their names. Modules are read side by side, each by a
+// process of its own, and taken in their order: what comes out is the same.
+struct job {
+	const struct location_key *keys;
+	size_t key_count;
+	uint64_t *addresses; // owned
+	struct symbol_question question;
+	struct symbol_lookup *lookup; // NULL = it could not be begun
+	struct symbol_answer answer;
+	struct hs_error *error;
+	bool is_over;
+};
 
 struct symbolizer {
 	struct heap_profile *profile;
@@ -31,13 +58,8 @@ struct symbolizer {
 	bool has_no_sandbox; // said once
 	struct unnamed_code unnamed;
 	struct cache_folder cache;
-};
-
-// A location on its way to be sorted by module and address.
-struct location_key {
-	uint64_t address;
-	uint32_t module;
-	uint32_t location;
+	struct job jobs[JOBS_MAX]; // a ring
+	unsigned first, running, most;
 };
 
 static int compare_keys(const void *left, const void *right)
@@ -125,18 +147,18 @@ static struct hs_error *note_loss(struct symbolizer *symbolizer, const char *pat
 	return error;
 }
 
-static struct hs_error *ask(struct symbolizer *symbolizer, const struct symbol_question *question,
-			    struct symbol_answer *answer)
+static struct hs_error *begin_job(struct symbolizer *symbolizer, struct job *job)
 {
 	const struct sandbox_limits limits = { MEMORY_BYTES, PROCESSOR_SECONDS };
 	uint64_t now = hs_monotonic_ns(), deadline = now + MODULE_SECONDS * UINT64_C(1000000000);
+	const uint64_t last = symbolizer->deadline_ns + debuginfod_spent(symbolizer->files->debuginfod);
 
 	if (symbolizer->has_no_sandbox)
 		return hs_error_create(HS_ERROR_REFUSED, "not read without a sandbox");
-	if (now >= symbolizer->deadline_ns)
+	if (now >= last)
 		return hs_error_create(HS_ERROR_TIMEOUT, "was not started: those before it took %d s", ALL_SECONDS);
-	return symbol_cache_ask(&symbolizer->cache, symbolizer->files, question, &limits,
-				deadline < symbolizer->deadline_ns ? deadline : symbolizer->deadline_ns, answer);
+	return symbol_lookup_begin(&symbolizer->cache, symbolizer->files, &job->question, &limits,
+				   deadline < last ? deadline : last, &job->lookup);
 }
 
 // What no symbol of a stripped module covers: a file with its symbols would name that.
@@ -160,57 +182,146 @@ static struct hs_error *tell_unnamed(struct symbolizer *symbolizer)
 	return error || !text ? error : ledger_add_symbols_missing(symbolizer->profile, text);
 }
 
-// Locations with what names them, in order of addresses. `path` is for messages.
-static struct hs_error *symbolize_keys(struct symbolizer *symbolizer, const struct location_key *keys, size_t count,
-				       struct symbol_question *question, const char *path)
+static void end_job(struct job *job)
 {
-	HS_CLEANUP_FREE uint64_t *addresses = calloc(count, sizeof(*addresses));
-	struct symbol_answer answer;
+	if (job->lookup) {
+		job->error = symbol_lookup_end(job->lookup, job->error, &job->answer);
+		job->lookup = NULL;
+	}
+	job->is_over = true;
+}
+
+static struct job *job_at(struct symbolizer *symbolizer, unsigned place)
+{
+	return &symbolizer->jobs[(symbolizer->first + place) % JOBS_MAX];
+}
+
+// Waits until a child says something, and does what each asks for.
+static struct hs_error *serve(struct symbolizer *symbolizer)
+{
+	struct pollfd sockets[JOBS_MAX];
+	struct hs_error *error = interrupt_check();
+
+	if (error)
+		return error;
+	for (unsigned i = 0; i < symbolizer->running; i++) {
+		const struct job *job = job_at(symbolizer, i);
+
+		sockets[i] =
+			(struct pollfd){ .fd = job->is_over ? -1 : symbol_talk_socket(symbol_lookup_talk(job->lookup)),
+					 .events = POLLIN };
+	}
+	if (poll(sockets, symbolizer->running, LOOK_MS) < 0 && errno != EINTR)
+		return hs_error_system(errno, "cannot wait for the processes that read symbols");
+	for (unsigned i = 0; i < symbolizer->running; i++) {
+		struct job *job = job_at(symbolizer, i);
+		bool is_over = false;
+
+		if (job->is_over || (!sockets[i].revents && !symbol_talk_is_late(symbol_lookup_talk(job->lookup))))
+			continue;
+		job->error = symbol_talk_step(symbol_lookup_talk(job->lookup), &is_over);
+		if (is_over)
+			end_job(job);
+	}
+	return NULL;
+}
+
+static struct hs_error *take_answer(struct symbolizer *symbolizer, struct job *job)
+{
+	const size_t first_line = symbolizer->line_count;
 	struct hs_error *error;
 
-	if (!addresses)
-		return &hs_error_no_memory;
-	for (size_t i = 0; i < count; i++)
-		if (question->count == 0 || addresses[question->count - 1] != keys[i].address)
-			addresses[question->count++] = keys[i].address;
-	question->addresses = addresses;
-	error = ask(symbolizer, question, &answer);
-	if (error)
-		return note_loss(symbolizer, path, error);
-
-	size_t first_line = symbolizer->line_count;
-
-	if (!error && question->module && answer.is_stripped)
-		note_unnamed(symbolizer, question->module, &answer);
-	error = take_lines(symbolizer, &answer);
-	for (size_t i = 0, asked = 0; i < count && !error; i++) {
-		if (addresses[asked] != keys[i].address)
+	if (job->question.module && job->answer.is_stripped)
+		note_unnamed(symbolizer, job->question.module, &job->answer);
+	error = take_lines(symbolizer, &job->answer);
+	for (size_t i = 0, asked = 0; i < job->key_count && !error; i++) {
+		if (job->addresses[asked] != job->keys[i].address)
 			asked++;
-		set_location(symbolizer, keys[i].location, &answer.locations[asked], first_line);
+		set_location(symbolizer, job->keys[i].location, &job->answer.locations[asked], first_line);
 	}
-	symbol_answer_deinit(&answer);
+	symbol_answer_deinit(&job->answer);
 	return error;
 }
 
-static struct hs_error *symbolize_module(struct symbolizer *symbolizer, const struct location_key *keys, size_t count)
+// The first one: when it is over.
+static struct hs_error *take_job(struct symbolizer *symbolizer)
 {
-	const struct profile_module *module = &symbolizer->profile->modules[keys[0].module];
-	struct symbol_question question = { .module = module, .perf_map = -1 };
+	struct job *job = job_at(symbolizer, 0);
+	struct hs_error *error = NULL;
 
-	// The vdso has no file, and nothing in it allocates.
-	if (module->is_vdso || !module->path)
-		return NULL;
-	return symbolize_keys(symbolizer, keys, count, &question, module->path);
+	while (!job->is_over && !error)
+		error = serve(symbolizer);
+	if (error)
+		return error;
+	symbolizer->first++;
+	symbolizer->running--;
+	error = HS_STEAL_POINTER(job->error);
+	error = error ? note_loss(symbolizer,
+				  job->question.module ? job->question.module->path : "the program's perf map", error)
+		      : take_answer(symbolizer, job);
+	free(job->addresses);
+	if (job->question.perf_map >= 0)
+		close(job->question.perf_map);
+	return error;
 }
 
-// Code of no module: what the program has made itself, and perhaps named.
-static struct hs_error *symbolize_made_code(struct symbolizer *symbolizer, const struct location_key *keys,
-					    size_t count)
+// Whatever has failed: no process is left, nothing is taken.
+static void drop_jobs(struct symbolizer *symbolizer)
 {
-	HS_CLEANUP_CLOSE int fd = module_files_open_perf_map(symbolizer->files);
-	struct symbol_question question = { .perf_map = fd };
+	for (; symbolizer->running > 0; symbolizer->first++, symbolizer->running--) {
+		struct job *job = job_at(symbolizer, 0);
 
-	return fd < 0 ? NULL : symbolize_keys(symbolizer, keys, count, &question, "the program's perf map");
+		if (!job->is_over && !job->error)
+			job->error = hs_error_create(HS_ERROR_INTERRUPTED, "not read to its end");
+		end_job(job);
+		if (!job->error)
+			symbol_answer_deinit(&job->answer);
+		hs_error_destroy(job->error);
+		free(job->addresses);
+		if (job->question.perf_map >= 0)
+			close(job->question.perf_map);
+	}
+}
+
+// Begins one, after the first one is taken where there are as many as there may be.
+static struct hs_error *add_job(struct symbolizer *symbolizer, const struct location_key *keys, size_t count)
+{
+	const struct heap_profile *profile = symbolizer->profile;
+	const struct profile_module *module =
+		keys[0].module < profile->module_count ? &profile->modules[keys[0].module] : NULL;
+	struct job *job;
+
+	// The vdso has no file, and nothing in it allocates.
+	if (module && (module->is_vdso || !module->path))
+		return NULL;
+
+	// Code of no module: what the program has made itself, and perhaps named.
+	HS_CLEANUP_CLOSE int perf_map = module ? -1 : module_files_open_perf_map(symbolizer->files);
+	HS_CLEANUP_FREE uint64_t *addresses = calloc(count, sizeof(*addresses));
+
+	if (!module && perf_map < 0)
+		return NULL;
+	if (!addresses)
+		return &hs_error_no_memory;
+	if (symbolizer->running == symbolizer->most) {
+		struct hs_error *error = take_job(symbolizer);
+
+		if (error)
+			return error;
+	}
+	job = job_at(symbolizer, symbolizer->running++);
+	*job = (struct job){ .keys = keys, .key_count = count };
+	for (size_t i = 0; i < count; i++)
+		if (job->question.count == 0 || addresses[job->question.count - 1] != keys[i].address)
+			addresses[job->question.count++] = keys[i].address;
+	job->addresses = HS_STEAL_POINTER(addresses);
+	job->question.module = module;
+	job->question.addresses = job->addresses;
+	job->question.perf_map = HS_STEAL_FD(perf_map);
+	job->error = begin_job(symbolizer, job);
+	if (!job->lookup || !symbol_lookup_talk(job->lookup))
+		end_job(job);
+	return NULL;
 }
 
 static struct hs_error *symbolize_locations(struct symbolizer *symbolizer)
@@ -234,12 +345,20 @@ static struct hs_error *symbolize_locations(struct symbolizer *symbolizer)
 			end++;
 		hs_progress("symbols", begin, count);
 
-		struct hs_error *error = keys[begin].module < profile->module_count
-						 ? symbolize_module(symbolizer, keys + begin, end - begin)
-						 : symbolize_made_code(symbolizer, keys + begin, end - begin);
+		struct hs_error *error = add_job(symbolizer, keys + begin, end - begin);
 
-		if (error)
+		if (error) {
+			drop_jobs(symbolizer);
 			return error;
+		}
+	}
+	while (symbolizer->running > 0) {
+		struct hs_error *error = take_job(symbolizer);
+
+		if (error) {
+			drop_jobs(symbolizer);
+			return error;
+		}
 	}
 	hs_progress("symbols", count, count);
 	return tell_unnamed(symbolizer);
@@ -295,15 +414,30 @@ static void set_mapping_flags(struct symbolizer *symbolizer)
 	}
 }
 
-struct hs_error *symbolize_profile(const struct module_files *files, const struct symbol_options *options,
+// As many as this process may use processors; or, for tests, HEAPSNAP_TEST_SYMBOL_READERS.
+static unsigned jobs_at_once(void)
+{
+	const char *order = hs_test_variable("HEAPSNAP_TEST_SYMBOL_READERS");
+	cpu_set_t set;
+	const int count = order ? atoi(order) : sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+
+	return count < 1 ? 1 : count > JOBS_MAX ? JOBS_MAX : (unsigned)count;
+}
+
+struct hs_error *symbolize_profile(const struct module_files *given, const struct symbol_options *options,
 				   struct heap_profile *profile)
 {
+	struct module_files files = *given;
+	const uint64_t spent = debuginfod_spent(options->debuginfod);
 	struct symbolizer symbolizer = {
 		.profile = profile,
-		.files = files,
+		.files = &files,
 		.cache = { -1 },
-		.deadline_ns = hs_monotonic_ns() + ALL_SECONDS * UINT64_C(1000000000),
+		.most = jobs_at_once(),
+		.deadline_ns = hs_monotonic_ns() + ALL_SECONDS * UINT64_C(1000000000) - spent,
 	};
+
+	files.debuginfod = options->debuginfod;
 
 	symbolizer.has_inlined = calloc(profile->location_count + 1, sizeof(*symbolizer.has_inlined));
 	if (!symbolizer.has_inlined)

@@ -16,11 +16,11 @@ FUNCTION_MAX = 60
 # headers with it that are not. The rest is the build's (hs_room in CMakeLists.txt, artifact.rooms).
 MAY_INCLUDE = {
     "inject/abi": {"inject/abi/"},
-    "snapshot": {"base/", "inject/abi/", "snapshot/", "attach/arch/clock.h", "attach/arch/syscall_instruction.h", "attach/guard/interrupt.h", "attach/hook/hook_verdict.h", "attach/process/code_names.h",
+    "snapshot": {"base/", "inject/abi/", "snapshot/", "attach/arch/clock.h", "attach/arch/syscall_instruction.h", "attach/guard/interrupt.h", "attach/guard/interrupt_signal.h", "attach/hook/hook_verdict.h", "attach/process/code_names.h",
                  "attach/ptrace/threads.h", "attach/region/region_access.h", "attach/region/table_walk.h", "attach/region/thread_slots.h", "attach/session/transaction.h"},
     "lib": {"base/", "inject/abi/region.h", "lib/", "attach/guard/interrupt_signal.h", "attach/guard/tool_guard.h", "attach/hook/hook_addition.h",
             "attach/process/target.h", "attach/ptrace/follow.h", "attach/ptrace/follow_threads.h", "attach/ptrace/launch.h", "attach/ptrace/stop_wait.h", "attach/region/sampling_settings.h",
-            *(f"attach/session/{name}.h" for name in ("attached_list", "check", "session")), "snapshot/block_selection.h", "snapshot/heap_profile.h", "snapshot/process_memory.h", "snapshot/snapshot.h", "snapshot/profile/unseen_share.h",
+            *(f"attach/session/{name}.h" for name in ("attached_list", "check", "session")), "snapshot/block_selection.h", "snapshot/heap_profile.h", "snapshot/process_memory.h", "snapshot/snapshot.h", "snapshot/profile/unseen_share.h", "snapshot/symbols/debuginfod.h",
             *(f"proto/{name}.h" for name in ("gzip_file", "output_file", "output_stream", "page/page", "profile_file", "pprof/pprof_decoder",
             "pprof/pprof_encoder", "stacks/collapsed", "stacks/profile_json", "stacks/speedscope_json")),
             *(f"views/{name}.h" for name in ("completeness", "diff", "drop_frames", "frame_rules", "growth", "named_profile", "profile_view", "sites", "verdict"))},
@@ -260,7 +260,7 @@ NUMBER_EXCEPTIONS = {
     "attach/process/descent.c": "a parent is known by its number; each is asked again whether it still is",
     **{f"attach/process/{name}": "sets of numbers: who asks something of one opens it first" for name in ("descent.h", "pid_set.c", "pid_set.h")},
     "snapshot/symbols/module_files.c": "the number inside the namespace, a part of a file's name",
-    "snapshot/symbols/sandbox.c": "the tool and its own child",
+    **{f"snapshot/symbols/{name}.c": "the tool and its own child" for name in ("debuginfod", "sandbox")},
 }
 
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// name_addresses FILE [cache] < addresses: names addresses of an ELF file as a dump does, in the sandbox. Addresses are
-// hexadecimal, a line each. Prints for each the address, then its functions, innermost first: linkage name, a space,
-// file:line. Says on standard error how long the naming took.
+// name_addresses FILE [cache|MODULES] < addresses: names addresses of an ELF file as a dump does, in the sandbox.
+// Addresses are hexadecimal, a line each. Prints for each the address, then its functions, innermost first: linkage
+// name, a space, file:line. Says on standard error how long the naming took. MODULES: the file is so many modules,
+// between which the addresses are shared out.
 #include "base/clock.h"
 #include "base/process.h"
 #include "snapshot/symbols/symbolize.h"
@@ -54,6 +55,8 @@ static void read_build_id(int fd, struct profile_module *module)
 	fail("no build id");
 }
 
+enum { MODULES_MAX = 64 };
+
 static void read_addresses(struct heap_profile *profile)
 {
 	size_t room = 0;
@@ -66,9 +69,11 @@ static void read_addresses(struct heap_profile *profile)
 			if (!profile->locations)
 				fail("no memory");
 		}
-		profile->locations[profile->location_count++] = (struct profile_location){
-			.address = strtoull(line, NULL, 16), .module = 0, .mapping = UINT32_MAX
-		};
+		profile->locations[profile->location_count++] =
+			(struct profile_location){ .address = strtoull(line, NULL, 16),
+						   .module =
+							   (uint32_t)(profile->location_count % profile->module_count),
+						   .mapping = UINT32_MAX };
 	}
 }
 
@@ -90,13 +95,16 @@ static void print_names(const struct heap_profile *profile)
 
 int main(int argc, char **argv)
 {
+	static struct profile_module modules[MODULES_MAX];
 	struct profile_module module = { .end = UINT64_MAX, .unloaded = true };
-	struct heap_profile profile = { .pid = getpid(), .modules = &module, .module_count = 1 };
-	const struct symbol_options options = { .no_cache = argc < 3 };
+	const bool has_cache = argc > 2 && strcmp(argv[2], "cache") == 0;
+	const int count = argc > 2 && !has_cache ? atoi(argv[2]) : 1;
+	struct heap_profile profile = { .pid = getpid(), .modules = modules };
+	const struct symbol_options options = { .no_cache = !has_cache };
 	struct process process = PROCESS_CLOSED;
 	struct module_files files;
 
-	if (argc < 2)
+	if (argc < 2 || count < 1 || count > MODULES_MAX)
 		fail("which file?");
 	module.path = realpath(argv[1], NULL);
 
@@ -106,6 +114,8 @@ int main(int argc, char **argv)
 		fail("cannot open the file");
 	read_build_id(fd, &module);
 	close(fd);
+	for (; profile.module_count < (size_t)count; profile.module_count++)
+		modules[profile.module_count] = module;
 	read_addresses(&profile);
 	if (process_open(getpid(), &process))
 		fail("cannot open this process");

@@ -53,6 +53,20 @@ def of_llvm(output):
     return answers[:-1] if not answers[-1] else answers
 
 
+def side_by_side(program, path, given, expected):
+    """The file as eight modules, by one process after the other, and by as many at once as there are processors: how long that takes."""
+    ratios = []
+    for _ in range(TURNS):
+        seconds = []
+        for readers in ({"HEAPSNAP_TEST_SYMBOL_READERS": "1"}, {}):
+            result = subprocess.run([program, path, "8"], input=given, capture_output=True, text=True, check=True, env={**os.environ, **readers})
+            assert result.stdout == expected, "eight modules have other names than one"
+            seconds.append(float(result.stderr.split()[0]))
+        ratios.append(seconds[0] / seconds[1])
+    print(f"eight modules at once on {len(os.sched_getaffinity(0))} processors: {statistics.median(ratios):.1f} times as fast as one after the other "
+          f"({min(ratios):.1f} to {max(ratios):.1f} in {TURNS} turns)")
+
+
 def main():
     program, path = sys.argv[1:3]
     text = text_range(path)
@@ -69,9 +83,12 @@ def main():
         for name, command in commands.items():
             outputs[name], seconds = run(command, given)
             times[name].append(seconds)
-    ours = statistics.median(times["heapsnap"])
     for name, values in times.items():
-        print(f"{name:16} {statistics.median(values):7.3f} s of processor time for {count} addresses, {statistics.median(values) / ours:.1f} times heapsnap's")
+        # Of runs one after the other: what else the machine does, it does to both.
+        ratios = [value / ours for value, ours in zip(values, times["heapsnap"])]
+        print(f"{name:16} {statistics.median(values):7.3f} s of processor time for {count} addresses, {statistics.median(ratios):.1f} times heapsnap's "
+              f"({min(ratios):.1f} to {max(ratios):.1f} in {TURNS} turns)")
+    side_by_side(program, path, given, outputs["heapsnap"])
     if "llvm-symbolizer" not in outputs:
         return
     left, right = of_heapsnap(outputs["heapsnap"]), of_llvm(outputs["llvm-symbolizer"])

@@ -41,6 +41,10 @@ def main():
     check(lost == 0 and any(name == "main" for name, _, _, _ in expected), f"functions have names: {expected}")
     check_equal(kept(cache), [], "files that --no-cache has kept")
 
+    for readers in "1", "2", "4":
+        names, lost, _ = take(target.pid, path, "--no-cache", XDG_CACHE_HOME=cache, HEAPSNAP_TEST_SYMBOL_READERS=readers)
+        check_equal((names, lost), (expected, 0), f"names by {readers} processes at once")
+
     names, lost, _ = take(target.pid, path, XDG_CACHE_HOME=cache)
     check_equal((names, lost), (expected, 0), "names that are kept")
     files = kept(folder)

@@ -4,7 +4,7 @@ foreach(name options_test view_words_test)
   target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/help.c
     ${PROJECT_SOURCE_DIR}/cli/block_words.c ${PROJECT_SOURCE_DIR}/cli/option_errors.c ${PROJECT_SOURCE_DIR}/cli/option_table.c ${PROJECT_SOURCE_DIR}/cli/option_values.c
     ${PROJECT_SOURCE_DIR}/cli/options.c ${PROJECT_SOURCE_DIR}/cli/process_words.c ${PROJECT_SOURCE_DIR}/cli/similar_word.c ${PROJECT_SOURCE_DIR}/cli/view_words.c
-    ${PROJECT_SOURCE_DIR}/cli/view_words_parse.c ${PROJECT_SOURCE_DIR}/cli/watch_words.c)
+    ${PROJECT_SOURCE_DIR}/cli/view_words_parse.c ${PROJECT_SOURCE_DIR}/cli/watch_words.c ${PROJECT_SOURCE_DIR}/cli/symbol_words.c)
 endforeach()
 hs_unit_test(console_test hs_views hs_base)
 target_sources(console_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c)
@@ -21,7 +21,7 @@ target_sources(dump_print_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/block_selection
   ${PROJECT_SOURCE_DIR}/cli/tree_rows.c ${PROJECT_SOURCE_DIR}/cli/value_cells.c ${PROJECT_SOURCE_DIR}/cli/view_json.c
   ${PROJECT_SOURCE_DIR}/cli/view_text.c ${PROJECT_SOURCE_DIR}/cli/view_words.c)
 hs_unit_test(headline_test hs_lib)
-target_sources(headline_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/memory_text.c ${PROJECT_SOURCE_DIR}/cli/console.c)
+target_sources(headline_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/memory_text.c ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/option_table.c)
 hs_unit_test(site_rows_test hs_lib)
 target_sources(site_rows_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/table.c ${PROJECT_SOURCE_DIR}/cli/value_cells.c)
 hs_unit_test(terminal_keys_test hs_base)
