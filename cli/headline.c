@@ -47,7 +47,8 @@ static void print_recorded(const struct options *options, const struct heap_prof
 		snprintf(since, sizeof(since), ", within %s",
 			 number_duration((uint64_t)profile->duration_ns, duration));
 	else if (profile->duration_ns > 0)
-		snprintf(since, sizeof(since), ", allocated since attach (%s %s)",
+		snprintf(since, sizeof(since), ", allocated since %s (%s %s)",
+			 options->command == COMMAND_RUN ? "its start" : "attach",
 			 number_duration((uint64_t)profile->duration_ns, duration),
 			 profile->memory.is_known && !profile->has_ended ? "ago" : "before");
 	console_print(options, "  recorded live %10s  in %s %s%s\n",
@@ -68,9 +69,9 @@ static void print_unrecorded(const struct options *options, const struct heap_pr
 			options,
 			"  not recorded           ?  more is recorded than is resident: not all of it has been written to\n");
 	else
-		console_print(options,
-			      "  not recorded  %10s  older than the attach, freed but kept by malloc, or mapped\n",
-			      number_bytes(anonymous - live, rest));
+		console_print(options, "  not recorded  %10s  %sfreed but kept by malloc, or mapped\n",
+			      number_bytes(anonymous - live, rest),
+			      options->command == COMMAND_RUN ? "" : "older than the attach, ");
 	if (other_heap && live < anonymous / 2)
 		console_print(options, "  %s\n", other_heap);
 }

@@ -350,9 +350,9 @@ static bool check_settings(const struct options *options)
 		return options_refuse(options, "file %s and --name, --cgroup, --container, --user exclude each other",
 				      options->paths[0]);
 	if (options->output && options->format == PROFILE_BY_NAME && profile_format_is_unknown(options->output))
-		return options_refuse(options,
-				      "a file like %s is nothing that heapsnap writes; --format says what it shall be",
-				      options->output);
+		return options_refuse(
+			options, "%s ends as no format of heapsnap's: .pb.gz, .html, .json, .collapsed; or --format",
+			options->output);
 	if (options->children && (options->every_ns || options->on_signal))
 		return options_refuse(options, "%s",
 				      "with --children profiles are those of the end: not --every and --on");

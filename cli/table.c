@@ -82,7 +82,7 @@ static struct hs_error *shorten(const struct table_text *text, const char *sourc
 
 	if (table_width(name) <= room)
 		return hs_format(ret, "%s%s%s", text->mark, name, source);
-	if (!text->has_ends)
+	if (!text->has_ends && strncmp(name, "near ", 5) != 0) // a guess is to be seen as one
 		return hs_format(ret, "%s…%s%s", text->mark, end_of(name, room - 1), source);
 	head = (room - 1) / 2;
 	return hs_format(ret, "%s%.*s…%s%s", text->mark, (int)table_beginning(name, head), name,

@@ -27,12 +27,12 @@ static void print_head(const struct options *options, const struct hs_watch_resu
 					    [HS_WATCH_PROCESS_LEFT] =
 						    " (then it executed another program, or was detached from)" };
 	const struct growth *growth = &result->growth;
-	char watched[NUMBER_SIZE], rss[NUMBER_SIZE], gained[NUMBER_SIZE], memory[100] = "";
+	char watched[NUMBER_SIZE], anonymous[NUMBER_SIZE], gained[NUMBER_SIZE], memory[100] = "";
 
 	if (growth->memory_is_known)
-		snprintf(memory, sizeof(memory), ": RSS %s, %s since the first",
-			 number_bytes((uint64_t)number_whole(growth->rss.last), rss),
-			 number_bytes_signed(number_whole(growth->rss.gained), gained));
+		snprintf(memory, sizeof(memory), ": anonymous memory %s, %s since the first",
+			 number_bytes((uint64_t)number_whole(growth->anonymous.last), anonymous),
+			 number_bytes_signed(number_whole(growth->anonymous.gained), gained));
 	console_print(options, "Process %d watched for %s in %zu cut%s%s%s\n", (int)result->profile.pid,
 		      number_duration((uint64_t)number_whole(growth->seconds * 1e9), watched), growth->cuts,
 		      growth->cuts == 1 ? "" : "s", ends[result->end], memory);
@@ -59,7 +59,7 @@ static struct hs_error *print_growing(const struct options *options, const struc
 				      const struct growth_site *site)
 {
 	char rate[NUMBER_SIZE], error_text[NUMBER_SIZE], live[NUMBER_SIZE], blocks[NUMBER_SIZE],
-		a_second[NUMBER_SIZE + 4], plus_minus[NUMBER_SIZE + 4] = "", survived[32], state[200];
+		a_second[NUMBER_SIZE + 4], plus_minus[NUMBER_SIZE + 4] = "", survived[80] = "", state[240];
 	const char *const row[] = { a_second, plus_minus };
 	const struct table_text text = site_row_text(named, site->site);
 	struct table table = { .options = options };
@@ -77,10 +77,11 @@ static struct hs_error *print_growing(const struct options *options, const struc
 	if (error)
 		return error;
 	if (site->survived_share >= 1)
-		snprintf(survived, sizeof(survived), "all");
-	else
-		snprintf(survived, sizeof(survived), "%.0f %% at least", floor(100 * site->survived_share));
-	snprintf(state, sizeof(state), "%s live in %s block%s; of what was live half-way, %s stays%s",
+		snprintf(survived, sizeof(survived), "; all that was live half-way stays");
+	else if (site->survived_share >= 0.01)
+		snprintf(survived, sizeof(survived), "; of what was live half-way, %.0f %% at least stays",
+			 floor(100 * site->survived_share));
+	snprintf(state, sizeof(state), "%s live in %s block%s%s%s",
 		 number_bytes((uint64_t)number_whole(site->live.last), live),
 		 number_short((uint64_t)number_whole(site->blocks_last), blocks), site->blocks_last == 1 ? "" : "s",
 		 survived, site->in_steps ? ", in steps" : "");

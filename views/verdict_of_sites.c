@@ -78,9 +78,16 @@ static struct hs_error *add_why_not_plain(const struct figures *figures, struct 
 	if (!error && top->survived_share < 0.5)
 		error = add_reason(
 			ret,
-			"of what was live after %s, as little as %.0f %% may be live still: blocks go, and more come",
+			"it also frees blocks: whether those that were live after %s stay is not known beyond %.0f %% of "
+			"them (diff --survivors of two dumps tells)",
 			time_text(figures->growth->middle).text, floor(100 * top->survived_share));
 	return error;
+}
+
+// Whether other sites make more than a little of what grows.
+static bool top_is_not_all(const struct figures *figures)
+{
+	return figures->growing_count > 1 && figures->top->speed < 0.9 * figures->growing;
 }
 
 struct hs_error *rule_grows(const struct figures *figures, bool *applies_ret, struct finding *ret)
@@ -95,11 +102,10 @@ struct hs_error *rule_grows(const struct figures *figures, bool *applies_ret, st
 	ret->rate = figures->growing;
 	error = site_text(figures, figures->top, &name);
 	if (!error)
-		error = figures->growing_count > 1
-				? hs_format(&ret->text, "Growth at several sites: by %s, fastest at %s",
-					    rate_text(figures->growing).text, name)
-				: hs_format(&ret->text, "Growth at one site: %s grows by %s", name,
-					    rate_text(figures->growing).text);
+		error = top_is_not_all(figures) ? hs_format(&ret->text, "Growth at several sites: by %s, fastest at %s",
+							    rate_text(figures->growing).text, name)
+						: hs_format(&ret->text, "Growth at one site: %s grows by %s", name,
+							    rate_text(figures->growing).text);
 	if (!error)
 		error = add_why_not_plain(figures, ret);
 	return error ? error : add_support(figures, ret);

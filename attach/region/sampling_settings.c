@@ -24,16 +24,40 @@ void sampling_settings_begin(struct region_header *header, const struct sampling
 		header->removal_flags = REMOVAL_COUNTS_BLOOM;
 }
 
+// What both clocks said at one time.
+struct moment {
+	uint64_t ns, ticks;
+	uint64_t width; // ns, how far apart the two may be
+};
+
+// Who is kept from the processor between the two readings would take the time for none: the narrowest of some counts.
+static struct moment read_moment(void)
+{
+	enum { TRIES = 10 };
+	struct moment best = { .width = UINT64_MAX };
+
+	for (int i = 0; i < TRIES; i++) {
+		const uint64_t before = hs_monotonic_ns(), ticks = arch_clock_ticks(),
+			       width = hs_monotonic_ns() - before;
+
+		if (width < best.width)
+			best = (struct moment){ before + width / 2, ticks, width };
+	}
+	return best;
+}
+
 uint32_t sampling_measure_ticks(void)
 {
-	const uint64_t least = 1000000; // ns
-	uint64_t began = hs_monotonic_ns(), first = arch_clock_ticks(), took, ticks;
+	const uint64_t least = 1000000, most = 100000000; // ns
+	const uint64_t part = 500;                        // of the time, which the two readings may be off by
+	const struct moment first = read_moment();
+	struct moment last;
 
 	do {
-		ticks = arch_clock_ticks() - first;
-		took = hs_monotonic_ns() - began;
-	} while (took < least);
-	return (uint32_t)(ticks * 1000 / took);
+		last = read_moment();
+	} while (last.ns - first.ns < least ||
+		 ((first.width + last.width) * part > last.ns - first.ns && last.ns - first.ns < most));
+	return (uint32_t)((last.ticks - first.ticks) * 1000 / (last.ns - first.ns));
 }
 
 static bool has_interval(enum sampling_mode mode) { return mode == SAMPLING_interval || mode == SAMPLING_words; }

@@ -82,7 +82,7 @@ static void test_view_words(void)
 	bad("report x --cumulative --by age", "--cumulative needs --by");
 	bad("attach 1 --by site", "--by is only valid with run, dump, profile, report and diff");
 	CHECK_STRING(good("report x -o y").output, "y");
-	bad("report x -o y.svg", "a file like y.svg is nothing that heapsnap writes");
+	bad("report x -o y.svg", "y.svg ends as no format of heapsnap's: .pb.gz");
 	bad("diff a b -o - --json", "both want standard output");
 	bad("diff a b -o c/", "-o DIR/ is only valid with dump; add a file name to c/\n");
 	CHECK_STRING(good("dump 1 -o c/ --format json").output, "c/");
