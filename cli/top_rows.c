@@ -164,7 +164,7 @@ struct top_facts top_facts_of(const struct named_profile *named, const struct gr
 		.has_look = true,
 		.seconds = (double)profile->duration_ns / 1e9,
 		.memory = profile->memory,
-		.rss_rate = growth->rss.rate,
+		.anonymous_rate = growth->anonymous.rate,
 		.live = (double)profile->total.live_bytes,
 		.error = (double)profile_bytes_error(profile, profile->total.live_bytes_variance),
 		.blocks = (double)profile->total.live_objects,

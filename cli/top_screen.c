@@ -69,10 +69,10 @@ static struct hs_error *put_process(const struct top_data *data, const struct to
 
 	if (!memory->is_known)
 		return screen_put(screen, 1, LOOK_PLAIN, "Process RSS unknown");
-	return screen_put(screen, 1, LOOK_PLAIN, "Process RSS %s (anonymous %s%s%s)%s", number_bytes(memory->rss, rss),
+	return screen_put(screen, 1, LOOK_PLAIN, "Process RSS %s (anonymous %s%s%s%s)", number_bytes(memory->rss, rss),
 			  number_bytes(memory->anonymous, anonymous), memory->swapped ? "; swapped out " : "",
 			  memory->swapped ? number_bytes(memory->swapped, swapped) : "",
-			  rate_clause(data, facts->rss_rate, rate));
+			  rate_clause(data, facts->anonymous_rate, rate));
 }
 
 static struct hs_error *put_recorded(const struct top_data *data, const struct top_facts *facts, struct screen *screen)

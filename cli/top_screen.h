@@ -24,7 +24,7 @@ struct top_facts {
 	double seconds;               // since the attach
 	double every;                 // seconds between two looks
 	struct profile_memory memory; // of the process
-	double rss_rate;              // bytes a second
+	double anonymous_rate;        // bytes a second; of RSS, which has our own records in it, none is told
 	double live, error, blocks;   // recorded: bytes, standard error of an estimate, live blocks
 	double rate;                  // of the live bytes, a second
 	const char *completeness;     // views/completeness.h

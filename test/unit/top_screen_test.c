@@ -31,7 +31,7 @@ static const struct top_facts facts = {
 	.seconds = 12.4,
 	.every = 2,
 	.memory = { true, 417333248, 410203750, 0 },
-	.rss_rate = 11 * 1048576,
+	.anonymous_rate = 11 * 1048576,
 	.live = 21190335,
 	.error = 1050000,
 	.blocks = 47641,
@@ -53,7 +53,7 @@ static const struct {
 	  true,
 	  "",
 	  "*heapsnap top: shop (PID 4242), recorded for 12 s, every 2 s\n"
-	  " Process RSS 398.0 MiB (anonymous 391.2 MiB), +11.0 MiB/s\n"
+	  " Process RSS 398.0 MiB (anonymous 391.2 MiB, +11.0 MiB/s)\n"
 	  " Recorded live 20.2 MiB ±5.0 % in 47,641 blocks, +10.3 MiB/s\n"
 	  " Nothing lost.\n"
 	  "#      live            blocks        growth    site, by growth\n"
@@ -68,7 +68,7 @@ static const struct {
 	  false,
 	  "",
 	  "*heapsnap top: shop (PID 4242), recorded for 12 s, every 2 s\n"
-	  " Process RSS 398.0 MiB (anonymous 391.2 MiB), +11.0 MiB/s\n"
+	  " Process RSS 398.0 MiB (anonymous 391.2 MiB, +11.0 MiB/s)\n"
 	  " Recorded live 20.2 MiB in 47,641 blocks, +10.3 MiB/s\n"
 	  " Nothing lost.\n"
 	  "#      live  blocks        growth    site, by live bytes\n"
@@ -83,7 +83,7 @@ static const struct {
 	  true,
 	  "",
 	  "*heapsnap top: shop (PID 4242), recorded for 12 s, every 2 s\n"
-	  " Process RSS 398.0 MiB (anonymous 391.2 MiB), +11.0 MiB/s\n"
+	  " Process RSS 398.0 MiB (anonymous 391.2 MiB, +11.0 MiB/s)\n"
 	  " Recorded live 20.2 MiB ±5.0 % in 47,641 blocks, +10.3 MiB/s\n"
 	  " Nothing lost.\n"
 	  "#      live            blocks        growth    site, by growth\n"
@@ -113,7 +113,7 @@ static const struct {
 	  true,
 	  "",
 	  "*heapsnap top: shop (PID 4242), recorded for 12 s,\n"
-	  " Process RSS 398.0 MiB (anonymous 391.2 MiB), +11.0\n"
+	  " Process RSS 398.0 MiB (anonymous 391.2 MiB, +11.0\n"
 	  " Recorded live 20.2 MiB ±5.0 % in 47,641 blocks, +1\n"
 	  " Nothing lost.\n"
 	  "#      live        growth    site, by growth\n"
@@ -163,7 +163,7 @@ static const struct {
 	  false,
 	  "",
 	  "*heapsnap top: shop (PID 4242), recorded for 12 s, every 2 s\n"
-	  " Process RSS 398.0 MiB (anonymous 391.2 MiB), +11.0 MiB/s\n"
+	  " Process RSS 398.0 MiB (anonymous 391.2 MiB, +11.0 MiB/s)\n"
 	  " Recorded live 20.2 MiB in 47,641 blocks, +10.3 MiB/s\n"
 	  " Nothing lost.\n"
 	  "#      live  blocks        growth    site, by growth\n"
@@ -177,7 +177,7 @@ static const struct {
 	  false,
 	  "",
 	  "*heapsnap top: shop (PID 4242), recorded for 12 s, every 2 s\n"
-	  " Process RSS 398.0 MiB (anonymous 391.2 MiB), +11.0 MiB/s\n"
+	  " Process RSS 398.0 MiB (anonymous 391.2 MiB, +11.0 MiB/s)\n"
 	  " Recorded live 20.2 MiB in 47,641 blocks, +10.3 MiB/s\n"
 	  " Nothing lost.\n"
 	  "#      live  blocks        growth    site, by growth\n"
@@ -191,7 +191,7 @@ static const struct {
 	  true,
 	  "",
 	  "*heapsnap top: shop (PID 4242), recorded for 12 s, every 2 s\n"
-	  " Process RSS 398.0 MiB (anonymous 391.2 MiB), +11.0 MiB/s\n"
+	  " Process RSS 398.0 MiB (anonymous 391.2 MiB, +11.0 MiB/s)\n"
 	  " Recorded live 20.2 MiB ±5.0 % in 47,641 blocks, +10.3 MiB/s\n"
 	  " Nothing lost.\n"
 	  "#      live  blocks    share  what allocates, then who calls it\n"
@@ -223,7 +223,7 @@ static const struct {
 	  false,
 	  "",
 	  "*heapsnap top: shop (PID 4242), recorded for 12 s, every 2 s\n"
-	  " Process RSS 398.0 MiB (anonymous 391.2 MiB), +11.0 MiB/s\n"
+	  " Process RSS 398.0 MiB (anonymous 391.2 MiB, +11.0 MiB/s)\n"
 	  " Recorded live 20.2 MiB in 47,641 blocks, +10.3 MiB/s\n"
 	  " Nothing lost.\n"
 	  "#      live  blocks    share  what allocates, then who calls it\n"
@@ -237,7 +237,7 @@ static const struct {
 	  false,
 	  "",
 	  "*heapsnap top: shop (PID 4242), recorded for 12 s, every 2 s\n"
-	  " Process RSS 398.0 MiB (anonymous 391.2 MiB), +11.0 MiB/s\n"
+	  " Process RSS 398.0 MiB (anonymous 391.2 MiB, +11.0 MiB/s)\n"
 	  " Recorded live 20.2 MiB in 47,641 blocks, +10.3 MiB/s\n"
 	  " Nothing lost.\n"
 	  "#Keys\n"
