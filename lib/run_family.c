@@ -35,6 +35,7 @@ enum outcome { OUTCOME_FORKED, OUTCOME_RECORDED, OUTCOME_TOO_MANY, OUTCOME_FAILE
 struct member {
 	struct process process;
 	struct follow_threads follow;
+	struct launch_held *held; // on its way to its beginning; NULL = it is not
 	char name[HS_RUN_NAME_SIZE];
 	enum outcome outcome;
 	bool is_over; // it has ended, or was left: only `copy` may be of use
@@ -70,6 +71,7 @@ static void destroy_member(struct member *member)
 {
 	heap_copy_destroy(member->copy);
 	hs_error_destroy(member->error);
+	hs_error_destroy(launch_held_end(member->held));
 	follow_threads_end(&member->follow);
 	process_close(&member->process);
 	free(member);
@@ -133,39 +135,28 @@ static void tell_failure(struct run_family *family, const struct member *member,
 			   error->message);
 }
 
-// From the stop of an exec: to its beginning, attached, and on.
-static struct hs_error *record(struct run_family *family, struct member *member, struct hs_attach_result *attached,
-			       bool *constructors_missed)
+// Attached at its beginning, and on.
+static struct hs_error *record(struct run_family *family, struct member *member, struct hs_error *error,
+			       struct hs_attach_result *attached)
 {
 	const uint64_t began = hs_monotonic_ns();
-	struct hs_error *error;
 
+	error = hs_error_join(error, launch_held_end(HS_STEAL_POINTER(member->held)));
 	target_is_followed_by((uint32_t)getpid());
-	error = launch_hold_traced(&member->process, constructors_missed);
 	if (!error)
 		error = hs_attach(&member->process, &family->options->attach, attached);
-	launch_go_on(&member->process);
-	family->held++;
+	member->follow.is_stopped = launch_go_on(&member->process);
 	family->held_ns += hs_monotonic_ns() - began;
 	return error;
 }
 
-// True: *ret is an event.
-static bool handle_exec(struct run_family *family, struct member *member, struct hs_run_event *ret)
+// It stands at its beginning, or has not come there. True: *ret is an event.
+static bool handle_beginning(struct run_family *family, struct member *member, struct hs_error *error,
+			     bool constructors_missed, struct hs_run_event *ret)
 {
 	struct hs_attach_result attached;
-	bool constructors_missed = false;
-	struct hs_error *error;
 
-	read_name(member);
-	if (family->is_leaving ||
-	    (!is_command(family, member) &&
-	     !run_family_may_hold(family->held, hs_monotonic_ns() - family->began_ns, family->held_ns))) {
-		member->outcome = OUTCOME_TOO_MANY;
-		follow_threads_go_on(&member->follow);
-		return false;
-	}
-	error = record(family, member, &attached, &constructors_missed);
+	error = record(family, member, error, &attached);
 	member->outcome = error ? OUTCOME_FAILED : OUTCOME_RECORDED;
 	if (is_command(family, member)) {
 		*ret = (struct hs_run_event){ .kind = HS_RUN_EXECUTED,
@@ -178,6 +169,42 @@ static bool handle_exec(struct run_family *family, struct member *member, struct
 		tell_failure(family, member, error);
 	hs_error_destroy(error);
 	return false;
+}
+
+// True: *ret is an event.
+static bool handle_exec(struct run_family *family, struct member *member, struct hs_run_event *ret)
+{
+	const uint64_t began = hs_monotonic_ns();
+	struct hs_error *error;
+
+	read_name(member);
+	if (family->is_leaving || (!is_command(family, member) &&
+				   !run_family_may_hold(family->held, began - family->began_ns, family->held_ns))) {
+		member->outcome = OUTCOME_TOO_MANY;
+		follow_threads_go_on(&member->follow);
+		return false;
+	}
+	member->outcome = OUTCOME_FAILED; // until it is there
+	error = launch_held_begin(&member->process, &member->held);
+	family->held++;
+	family->held_ns += hs_monotonic_ns() - began;
+	return error ? handle_beginning(family, member, error, false, ret) : false;
+}
+
+// One that is on its way to its beginning. True: *ret is an event.
+static bool look_at_held(struct run_family *family, struct member *member, struct hs_run_event *ret)
+{
+	enum launch_progress progress;
+	bool constructors_missed = false;
+	struct hs_error *error = launch_held_look(member->held, &progress, &constructors_missed);
+
+	member->follow.is_stopped = progress == LAUNCH_STOPPED;
+	if (!error && (progress == LAUNCH_UNDER_WAY || progress == LAUNCH_STOPPED))
+		return false;
+	if (error || progress == LAUNCH_THERE)
+		return handle_beginning(family, member, error, constructors_missed, ret);
+	hs_error_destroy(launch_held_end(HS_STEAL_POINTER(member->held)));
+	return handle_exec(family, member, ret);
 }
 
 static void take_last(const struct run_family *family, struct member *member, enum heap_copy_way way)
@@ -247,6 +274,10 @@ static bool look_at(struct run_family *family, struct member *member, struct hs_
 	for (;;) {
 		pid_t made;
 
+		if (member->held && look_at_held(family, member, ret))
+			return true;
+		if (member->held)
+			return false;
 		switch (follow_threads_look(&member->follow, &made)) {
 		case FOLLOW_STARTED:
 			handle_start(family, made);
@@ -276,6 +307,11 @@ static void leave(struct run_family *family, struct member *member)
 	struct hs_detach_result result = { 0 };
 	struct hs_error *error;
 
+	error = launch_held_end(HS_STEAL_POINTER(member->held));
+	if (error && error->code != HS_ERROR_GONE)
+		hs_warn("process %d (%s) may end by SIGTRAP: %s", (int)member->process.pid, member->name,
+			error->message);
+	hs_error_destroy(error);
 	if (member->outcome != OUTCOME_RECORDED)
 		return; // it is followed until this tool ends
 	take_last(family, member, HEAP_COPY_UNSTOPPED);
