@@ -55,6 +55,7 @@ struct run_family {
 	uint64_t began_ns, held_ns;
 	size_t told;
 	bool is_leaving; // the command has ended
+	bool look_again; // at once: something stands that was not looked at
 };
 
 bool run_family_may_hold(size_t programs, uint64_t since_ns, uint64_t held_ns)
@@ -215,12 +216,23 @@ static void take_last(const struct run_family *family, struct member *member, en
 	member->error = heap_copy_take(&member->process, way, &member->copy);
 }
 
+static bool is_followed(const struct run_family *family, pid_t pid)
+{
+	for (size_t i = 0; i < family->count; i++)
+		if (!family->members[i]->is_over && family->members[i]->process.pid == pid)
+			return true;
+	return false;
+}
+
+// Its maker tells of it, or nobody does (take_strangers), and its maker may do so still.
 static void handle_start(struct run_family *family, pid_t pid)
 {
 	struct process process;
 	struct member *member;
 	struct hs_error *error;
 
+	if (is_followed(family, pid) || stop_peek(pid).kind == STOP_UNKNOWN)
+		return;
 	family->tally.started++;
 	if (family->count >= MEMBERS_MOST) {
 		family->tally.too_many++;
@@ -237,6 +249,26 @@ static void handle_start(struct run_family *family, pid_t pid)
 	hs_error_destroy(error);
 	family->tally.failed++;
 	follow_threads_let_go(pid);
+}
+
+// True: one of its threads.
+static bool is_of_member(struct run_family *family, pid_t tid)
+{
+	for (size_t i = 0; i < family->count; i++)
+		if (!family->members[i]->is_over && follow_threads_take(&family->members[i]->follow, tid))
+			return true;
+	return false;
+}
+
+// What is traced from its beginning on, and nobody has told of: its maker was killed before. It stands until somebody
+// lets it go on, and a thread of a process keeps its end from coming.
+static void take_strangers(struct run_family *family)
+{
+	const pid_t tid = stop_find();
+
+	family->look_again = tid != 0;
+	if (tid && !is_of_member(family, tid))
+		handle_start(family, tid);
 }
 
 static void count_member(struct run_family *family, const struct member *member)
@@ -322,6 +354,8 @@ static void leave(struct run_family *family, struct member *member)
 	else if (!error && !result.is_finished)
 		hs_warn("process %d (%s) goes on, with code of heapsnap in it: heapsnap detach %d takes it out",
 			(int)member->process.pid, member->name, (int)member->process.pid);
+	for (size_t i = 0; error && i < member->follow.count; i++)
+		follow_threads_let_go(member->follow.threads[i].tid);
 	hs_error_destroy(error);
 	count_member(family, member);
 	family->tally.left++;
@@ -440,6 +474,7 @@ static bool step(struct run_family *family, const struct run_signals *signals, s
 	for (size_t i = 0; i < family->count; i++)
 		if (!family->members[i]->is_over && look_at(family, family->members[i], ret))
 			return true;
+	take_strangers(family);
 	if (family->is_leaving && !was_leaving)
 		for (size_t i = 1; i < family->count; i++)
 			if (!family->members[i]->is_over)
@@ -466,7 +501,8 @@ void run_family_next(struct run_family *family, struct run_signals *signals, str
 	bool is_due = false;
 
 	while (!step(family, signals, ret))
-		run_signals_wait(signals, &command->process, command->follow.is_stopped, LOOK_MS, &is_due);
+		run_signals_wait(signals, &command->process, command->follow.is_stopped,
+				 family->look_again ? 0 : LOOK_MS, &is_due);
 }
 
 void run_family_end(struct run_family *family)
