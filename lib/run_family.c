@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "lib/detach.h"
 #include "lib/dump_path.h"
+#include "lib/run_writers.h"
 #include "snapshot/snapshot.h"
 
 #include <errno.h>
@@ -22,8 +23,7 @@
 
 enum {
 	MEMBERS_MOST = 200, // followed at one time; each takes two descriptors
-	WRITERS_MOST = 4,   // profiles written at one time
-	WAITING_MOST = 32,  // and heaps that wait for that: more are waited for
+	WAITING_MOST = 32,  // heaps that wait for a writer: more are waited for
 	TOLD_MOST = 3,      // processes that could not be recorded, each in a message
 	LOOK_MS = 1000,     // however a stop may be missed, it is looked at so often
 	LEAVE_MS = 1000,
@@ -49,7 +49,7 @@ struct run_family {
 	const struct hs_run_options *options;
 	struct member **members; // the first is the command
 	size_t count, room;
-	pid_t writers[WRITERS_MOST]; // 0 = none
+	struct run_writers writers;
 	struct hs_run_children tally;
 	size_t held; // programs, for `held_ns` in all
 	uint64_t began_ns, held_ns;
@@ -362,40 +362,12 @@ static void leave(struct run_family *family, struct member *member)
 	member->is_over = true;
 }
 
-// Those that have ended; with `wait`, one that is waited for besides.
-static void reap_writers(struct run_family *family, bool wait)
-{
-	for (int i = 0; i < WRITERS_MOST; i++) {
-		pid_t found;
-
-		if (!family->writers[i])
-			continue;
-		do
-			found = waitpid(family->writers[i], NULL, wait ? 0 : WNOHANG);
-		while (found < 0 && errno == EINTR);
-		wait = false;
-		if (found != 0)
-			family->writers[i] = 0;
-	}
-}
-
 // Goes on in a child, which writes the profile of a process that is over: true there.
-static bool start_writer(struct member *member, pid_t *writer, const struct run_signals *signals,
+static bool start_writer(struct run_family *family, struct member *member, const struct run_signals *signals,
 			 struct hs_run_event *ret)
 {
-	const pid_t tool = getpid();
-
-	fflush(NULL);
-	*writer = fork();
-	if (*writer != 0) {
-		if (*writer < 0)
-			hs_warn("no profile of process %d: no process can be started that writes it",
-				(int)member->process.pid);
-		*writer = *writer < 0 ? 0 : *writer;
+	if (!run_writers_start(&family->writers, signals, member->process.pid))
 		return false;
-	}
-	run_signals_of_writer(signals);
-	target_is_followed_by((uint32_t)tool);
 	*ret = (struct hs_run_event){ .kind = HS_RUN_CHILD,
 				      .copy = HS_STEAL_POINTER(member->copy),
 				      .error = HS_STEAL_POINTER(member->error),
@@ -418,12 +390,9 @@ static bool settle(struct run_family *family, const struct run_signals *signals,
 	for (size_t i = 1; i < family->count; i++) {
 		struct member *member = family->members[i];
 		const bool is_wanted = member->copy || member->error;
-		pid_t *writer = NULL;
 
-		for (int slot = 0; slot < WRITERS_MOST && !writer; slot++)
-			writer = family->writers[slot] ? NULL : &family->writers[slot];
-		if (member->is_over && is_wanted && writer && !is_writer)
-			is_writer = start_writer(member, writer, signals, ret);
+		if (member->is_over && is_wanted && run_writers_have_room(&family->writers) && !is_writer)
+			is_writer = start_writer(family, member, signals, ret);
 		else if (!member->is_over || is_wanted) {
 			*waiting_ret += member->is_over;
 			family->members[left++] = member;
@@ -436,14 +405,6 @@ static bool settle(struct run_family *family, const struct run_signals *signals,
 	}
 	family->count = left;
 	return is_writer;
-}
-
-static bool writers_are_busy(const struct run_family *family)
-{
-	for (int i = 0; i < WRITERS_MOST; i++)
-		if (family->writers[i])
-			return true;
-	return false;
 }
 
 static void describe_end(struct run_family *family, struct hs_run_event *ret)
@@ -479,17 +440,17 @@ static bool step(struct run_family *family, const struct run_signals *signals, s
 		for (size_t i = 1; i < family->count; i++)
 			if (!family->members[i]->is_over)
 				leave(family, family->members[i]);
-	reap_writers(family, false);
+	run_writers_reap(&family->writers, false);
 	if (settle(family, signals, &waiting, ret))
 		return true;
 	if (waiting > WAITING_MOST) {
 		const uint64_t began = hs_monotonic_ns();
 
-		reap_writers(family, true);
+		run_writers_reap(&family->writers, true);
 		family->held_ns += hs_monotonic_ns() - began;
 		return settle(family, signals, &waiting, ret);
 	}
-	if (!family->is_leaving || waiting || writers_are_busy(family))
+	if (!family->is_leaving || waiting || run_writers_are_busy(&family->writers))
 		return false;
 	describe_end(family, ret);
 	return true;
