@@ -366,7 +366,7 @@ static void leave(struct run_family *family, struct member *member)
 static bool start_writer(struct run_family *family, struct member *member, const struct run_signals *signals,
 			 struct hs_run_event *ret)
 {
-	if (!run_writers_start(&family->writers, signals, member->process.pid))
+	if (!run_writers_start(&family->writers, signals, &member->process))
 		return false;
 	*ret = (struct hs_run_event){ .kind = HS_RUN_CHILD,
 				      .copy = HS_STEAL_POINTER(member->copy),

@@ -26,7 +26,7 @@ bool run_writers_are_busy(const struct run_writers *writers)
 	return false;
 }
 
-bool run_writers_start(struct run_writers *writers, const struct run_signals *signals, pid_t of)
+bool run_writers_start(struct run_writers *writers, const struct run_signals *signals, const struct process *of)
 {
 	const pid_t tool = getpid();
 	pid_t pid;
@@ -34,7 +34,7 @@ bool run_writers_start(struct run_writers *writers, const struct run_signals *si
 	fflush(NULL);
 	pid = fork();
 	if (pid < 0)
-		hs_warn("no profile of process %d: no process can be started that writes it", (int)of);
+		hs_warn("no profile of process %d: no process can be started that writes it", (int)of->pid);
 	for (int i = 0; i < RUN_WRITERS_MOST && pid > 0; i++) {
 		if (writers->pids[i])
 			continue;
