@@ -129,11 +129,9 @@ struct hs_error *run_family_begin(const struct hs_run_options *options, const st
 
 static void tell_failure(struct run_family *family, const struct member *member, const struct hs_error *error)
 {
-	if (family->told++ < TOLD_MOST)
-		hs_warn("process %d (%s) is not recorded: %s", (int)member->process.pid, member->name, error->message);
-	else
-		hs_verbose("process %d (%s) is not recorded: %s", (int)member->process.pid, member->name,
-			   error->message);
+	void (*const tell)(const char *, ...) = family->told++ < TOLD_MOST ? hs_warn : hs_verbose;
+
+	tell("process %d (%s) is not recorded: %s", (int)member->process.pid, member->name, error->message);
 }
 
 // Attached at its beginning, and on.
@@ -251,13 +249,13 @@ static void handle_start(struct run_family *family, pid_t pid)
 	follow_threads_let_go(pid);
 }
 
-// True: one of its threads.
-static bool is_of_member(struct run_family *family, pid_t tid)
+// The one whose thread this is; NULL = none is.
+static struct member *find_owner(const struct run_family *family, pid_t tid)
 {
 	for (size_t i = 0; i < family->count; i++)
 		if (!family->members[i]->is_over && follow_threads_take(&family->members[i]->follow, tid))
-			return true;
-	return false;
+			return family->members[i];
+	return NULL;
 }
 
 // What is traced from its beginning on, and nobody has told of: its maker was killed before. It stands until somebody
@@ -267,7 +265,7 @@ static void take_strangers(struct run_family *family)
 	const pid_t tid = stop_find();
 
 	family->look_again = tid != 0;
-	if (tid && !is_of_member(family, tid))
+	if (tid && !find_owner(family, tid))
 		handle_start(family, tid);
 }
 
@@ -333,13 +331,11 @@ static bool look_at(struct run_family *family, struct member *member, struct hs_
 	}
 }
 
-// What outlives the command is recorded up to here, and goes on without heapsnap.
-static void leave(struct run_family *family, struct member *member)
+// Its last heap, and nobody follows it any more.
+static void unfollow(struct run_family *family, struct member *member)
 {
-	struct hs_detach_result result = { 0 };
-	struct hs_error *error;
+	struct hs_error *error = launch_held_end(HS_STEAL_POINTER(member->held));
 
-	error = launch_held_end(HS_STEAL_POINTER(member->held));
 	if (error && error->code != HS_ERROR_GONE)
 		hs_warn("process %d (%s) may end by SIGTRAP: %s", (int)member->process.pid, member->name,
 			error->message);
@@ -348,18 +344,47 @@ static void leave(struct run_family *family, struct member *member)
 		return; // it is followed until this tool ends
 	take_last(family, member, HEAP_COPY_UNSTOPPED);
 	read_name(member);
-	error = hs_detach(&member->process, LEAVE_MS, &result);
+	for (size_t i = 0; i < member->follow.count; i++)
+		follow_threads_let_go(member->follow.threads[i].tid);
+}
+
+static void detach(struct run_family *family, struct member *member)
+{
+	struct hs_detach_result result = { 0 };
+	struct hs_error *error = hs_detach(&member->process, LEAVE_MS, &result);
+
 	if (error && error->code != HS_ERROR_GONE)
 		hs_warn("process %d (%s) goes on attached: %s", (int)member->process.pid, member->name, error->message);
 	else if (!error && !result.is_finished)
 		hs_warn("process %d (%s) goes on, with code of heapsnap in it: heapsnap detach %d takes it out",
 			(int)member->process.pid, member->name, (int)member->process.pid);
-	for (size_t i = 0; error && i < member->follow.count; i++)
-		follow_threads_let_go(member->follow.threads[i].tid);
 	hs_error_destroy(error);
 	count_member(family, member);
 	family->tally.left++;
 	member->is_over = true;
+}
+
+// What outlives the command is recorded up to here, and goes on without heapsnap. What is to be detached is not
+// followed meanwhile: a detach waits for the vfork children that it has, and nobody would let them go on.
+static void leave(struct run_family *family)
+{
+	struct hs_run_event none;
+	pid_t tid;
+
+	for (size_t i = 1; i < family->count; i++)
+		if (!family->members[i]->is_over)
+			unfollow(family, family->members[i]);
+	for (int i = 0; i < MEMBERS_MOST && (tid = stop_find()); i++) { // what they have made at last
+		struct member *owner = find_owner(family, tid);
+
+		if (owner && owner->outcome != OUTCOME_RECORDED)
+			(void)look_at(family, owner, &none); // no event: the command is over
+		else
+			follow_threads_let_go(tid);
+	}
+	for (size_t i = 1; i < family->count; i++)
+		if (!family->members[i]->is_over && family->members[i]->outcome == OUTCOME_RECORDED)
+			detach(family, family->members[i]);
 }
 
 // Goes on in a child, which writes the profile of a process that is over: true there.
@@ -437,9 +462,7 @@ static bool step(struct run_family *family, const struct run_signals *signals, s
 			return true;
 	take_strangers(family);
 	if (family->is_leaving && !was_leaving)
-		for (size_t i = 1; i < family->count; i++)
-			if (!family->members[i]->is_over)
-				leave(family, family->members[i]);
+		leave(family);
 	run_writers_reap(&family->writers, false);
 	if (settle(family, signals, &waiting, ret))
 		return true;

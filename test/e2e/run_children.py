@@ -202,6 +202,24 @@ def left_over():
     say("  one that outlives the command is left to go on, without heapsnap")
 
 
+def left_over_makers():
+    """So too where it makes children all the time that share its memory until they execute a program: a detach waits for these."""
+    note = os.path.join(temporary_directory(), "pids")
+    result = shell(f"for i in 1 2 3 4 5 6; do {PROGRAM} spawn 100000 >/dev/null 2>&1 & echo $! >>{note}; done; sleep 2; exit 5")
+    with open(note, encoding="ascii") as file:
+        pids = [int(line) for line in file]
+    try:
+        check_equal(result.status, 5, str(result))
+        check("attached" not in result.stderr.replace("since attach", ""), str(result))
+        check(" outlived it" in result.stderr, str(result))
+        for pid in pids:
+            check_equal(status_fields(pid, pid, ["TracerPid"])["TracerPid"], "0", "its tracer")
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGTERM)
+    say("  so are those that make children meanwhile")
+
+
 def killed():
     """Who kills heapsnap ends neither the command nor its children."""
     process = start([HEAPSNAP, "run", "-q", "--children", "--", "sh", "-c", f"{PROGRAM} work 5; echo $?"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -273,4 +291,4 @@ def ordinary_user():
     say("  an ordinary user's")
 
 
-run_cases([kinds, ends, names, unharmed, on_the_way, killed_makers, left_over, killed, many, told, beginning_is_exact, ordinary_user], "run_children")
+run_cases([kinds, ends, names, unharmed, on_the_way, killed_makers, left_over, left_over_makers, killed, many, told, beginning_is_exact, ordinary_user], "run_children")
