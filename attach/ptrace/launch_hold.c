@@ -323,24 +323,23 @@ static struct hs_error *refuse_filters(const struct process *process)
 	return hs_error_create(HS_ERROR_REFUSED, "it has a seccomp filter that the command had not at its start");
 }
 
-// Out of the stop of the breakpoint, whose signal it is not to get, into one of this tool's making.
-static struct hs_error *stop_in_place(pid_t tid)
+// Out of the stop that it stands in, which takes its way, into one of this tool's making.
+static struct hs_error *stop_in_place(pid_t tid, struct stop stop)
 {
-	struct hs_error *error = ptrace_interrupt(tid);
-	struct stop stop;
+	for (;;) {
+		struct hs_error *error = ptrace_interrupt(tid); // any other stop takes the interrupt away
 
-	if (!error)
-		error = ptrace_continue(tid, 0);
-	while (!error) {
-		error = launch_next_stop(tid, &stop);
-		if (error || stop.kind == STOP_EVENT)
-			return error;
-		error = ptrace_interrupt(tid); // any other stop has taken the interrupt away
 		if (!error)
 			error = launch_pass(tid, &stop);
+		if (!error)
+			error = launch_next_stop(tid, &stop);
+		if (error || stop.kind == STOP_EVENT)
+			return error;
 	}
-	return error;
 }
+
+// A stop that has no signal to be passed on, as of a breakpoint.
+static const struct stop PLAIN_STOP = { .kind = STOP_EVENT, .signal = SIGTRAP };
 
 struct launch_held {
 	struct holding holding;
@@ -392,7 +391,7 @@ struct hs_error *launch_held_look(struct launch_held *held, enum launch_progress
 		}
 		error = take_stop(&held->holding, &stop, &is_there, missed_ret);
 		if (!error && is_there)
-			error = stop_in_place(pid);
+			error = stop_in_place(pid, PLAIN_STOP);
 		if (error)
 			return error;
 		if (is_there) {
@@ -438,7 +437,7 @@ static struct hs_error *give_up(struct launch_held *held)
 	error = place_met(holding, &stop, &registers, &place);
 	if (!error && place) {
 		error = ptrace_set_registers(pid, &registers);
-		stop = (struct stop){ .kind = STOP_EVENT, .signal = SIGTRAP };
+		stop = PLAIN_STOP;
 	}
 	if (!error)
 		error = take_breakpoints(holding);
@@ -460,9 +459,16 @@ struct hs_error *launch_held_end(struct launch_held *held)
 
 bool launch_go_on(const struct process *process)
 {
-	const struct stop stop = stop_peek(process->pid);
-	struct hs_error *error = resume(process, &stop);
+	struct stop stop = stop_peek(process->pid);
+	struct hs_error *error = NULL;
 
+	// Whether a signal stops the whole process does not show in the stop of a signal, or of a system call.
+	if ((stop.kind == STOP_SIGNAL && !stop.event) || stop.kind == STOP_SYSCALL) {
+		error = stop_in_place(process->pid, stop);
+		stop = stop_peek(process->pid);
+	}
+	if (!error)
+		error = resume(process, &stop);
 	thread_release_keep(0);
 	hs_error_destroy(error); // killed in its stop, or it runs
 	return is_stop_of_all(&stop);
