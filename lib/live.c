@@ -54,21 +54,14 @@ static struct hs_error *take_profile(const struct process *process, struct hs_du
 	return error;
 }
 
-// Detached and attached again meanwhile.
-static bool is_of_another_attach(const struct hs_live *live)
-{
-	const struct growth_series *series = &live->series;
-
-	return series->count > 0 &&
-	       (double)(live->profile.duration_ns - live->first_ns) / 1e9 <= series->cuts[series->count - 1].seconds;
-}
-
 // The new profile takes the place of the old one, which the series does not need any more.
 static struct hs_error *take_over(struct hs_live *live, struct heap_profile profile)
 {
 	struct growth_cut facts = { 0 };
+	const bool is_of_another_attach = live->has_look && live->profile.attach_ns != profile.attach_ns;
 	struct hs_error *error;
 
+	live->was_attached |= is_of_another_attach; // by another command, whose it is
 	growth_deinit(&live->growth);
 	drop_view(live);
 	live->profile = profile;
@@ -76,7 +69,7 @@ static struct hs_error *take_over(struct hs_live *live, struct heap_profile prof
 	error = profile_view_make(&live->profile, live->options->rules, &live->view);
 	if (error)
 		return error;
-	if (live->series.last_count > NUMBERS_MOST || is_of_another_attach(live))
+	if (live->series.last_count > NUMBERS_MOST || is_of_another_attach)
 		growth_series_deinit(&live->series);
 	if (live->series.count == WINDOW) {
 		live->first_ns += (int64_t)(live->series.cuts[1].seconds * 1e9);

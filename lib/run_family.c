@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "lib/detach.h"
 #include "lib/dump_path.h"
+#include "lib/run_writers.h"
 #include "snapshot/snapshot.h"
 
 #include <errno.h>
@@ -22,8 +23,7 @@
 
 enum {
 	MEMBERS_MOST = 200, // followed at one time; each takes two descriptors
-	WRITERS_MOST = 4,   // profiles written at one time
-	WAITING_MOST = 32,  // and heaps that wait for that: more are waited for
+	WAITING_MOST = 32,  // heaps that wait for a writer: more are waited for
 	TOLD_MOST = 3,      // processes that could not be recorded, each in a message
 	LOOK_MS = 1000,     // however a stop may be missed, it is looked at so often
 	LEAVE_MS = 1000,
@@ -35,6 +35,7 @@ enum outcome { OUTCOME_FORKED, OUTCOME_RECORDED, OUTCOME_TOO_MANY, OUTCOME_FAILE
 struct member {
 	struct process process;
 	struct follow_threads follow;
+	struct launch_held *held; // on its way to its beginning; NULL = it is not
 	char name[HS_RUN_NAME_SIZE];
 	enum outcome outcome;
 	bool is_over; // it has ended, or was left: only `copy` may be of use
@@ -48,12 +49,13 @@ struct run_family {
 	const struct hs_run_options *options;
 	struct member **members; // the first is the command
 	size_t count, room;
-	pid_t writers[WRITERS_MOST]; // 0 = none
+	struct run_writers writers;
 	struct hs_run_children tally;
 	size_t held; // programs, for `held_ns` in all
 	uint64_t began_ns, held_ns;
 	size_t told;
 	bool is_leaving; // the command has ended
+	bool look_again; // at once: something stands that was not looked at
 };
 
 bool run_family_may_hold(size_t programs, uint64_t since_ns, uint64_t held_ns)
@@ -70,6 +72,7 @@ static void destroy_member(struct member *member)
 {
 	heap_copy_destroy(member->copy);
 	hs_error_destroy(member->error);
+	hs_error_destroy(launch_held_end(member->held));
 	follow_threads_end(&member->follow);
 	process_close(&member->process);
 	free(member);
@@ -126,46 +129,33 @@ struct hs_error *run_family_begin(const struct hs_run_options *options, const st
 
 static void tell_failure(struct run_family *family, const struct member *member, const struct hs_error *error)
 {
-	if (family->told++ < TOLD_MOST)
-		hs_warn("process %d (%s) is not recorded: %s", (int)member->process.pid, member->name, error->message);
-	else
-		hs_verbose("process %d (%s) is not recorded: %s", (int)member->process.pid, member->name,
-			   error->message);
+	void (*const tell)(const char *, ...) = family->told++ < TOLD_MOST ? hs_warn : hs_verbose;
+
+	tell("process %d (%s) is not recorded: %s", (int)member->process.pid, member->name, error->message);
 }
 
-// From the stop of an exec: to its beginning, attached, and on.
-static struct hs_error *record(struct run_family *family, struct member *member, struct hs_attach_result *attached,
-			       bool *constructors_missed)
+// Attached at its beginning, and on.
+static struct hs_error *record(struct run_family *family, struct member *member, struct hs_error *error,
+			       struct hs_attach_result *attached)
 {
 	const uint64_t began = hs_monotonic_ns();
-	struct hs_error *error;
 
+	error = hs_error_join(error, launch_held_end(HS_STEAL_POINTER(member->held)));
 	target_is_followed_by((uint32_t)getpid());
-	error = launch_hold_traced(&member->process, constructors_missed);
 	if (!error)
 		error = hs_attach(&member->process, &family->options->attach, attached);
-	launch_go_on(&member->process);
-	family->held++;
+	member->follow.is_stopped = launch_go_on(&member->process);
 	family->held_ns += hs_monotonic_ns() - began;
 	return error;
 }
 
-// True: *ret is an event.
-static bool handle_exec(struct run_family *family, struct member *member, struct hs_run_event *ret)
+// It stands at its beginning, or has not come there. True: *ret is an event.
+static bool handle_beginning(struct run_family *family, struct member *member, struct hs_error *error,
+			     bool constructors_missed, struct hs_run_event *ret)
 {
 	struct hs_attach_result attached;
-	bool constructors_missed = false;
-	struct hs_error *error;
 
-	read_name(member);
-	if (family->is_leaving ||
-	    (!is_command(family, member) &&
-	     !run_family_may_hold(family->held, hs_monotonic_ns() - family->began_ns, family->held_ns))) {
-		member->outcome = OUTCOME_TOO_MANY;
-		follow_threads_go_on(&member->follow);
-		return false;
-	}
-	error = record(family, member, &attached, &constructors_missed);
+	error = record(family, member, error, &attached);
 	member->outcome = error ? OUTCOME_FAILED : OUTCOME_RECORDED;
 	if (is_command(family, member)) {
 		*ret = (struct hs_run_event){ .kind = HS_RUN_EXECUTED,
@@ -180,6 +170,42 @@ static bool handle_exec(struct run_family *family, struct member *member, struct
 	return false;
 }
 
+// True: *ret is an event.
+static bool handle_exec(struct run_family *family, struct member *member, struct hs_run_event *ret)
+{
+	const uint64_t began = hs_monotonic_ns();
+	struct hs_error *error;
+
+	read_name(member);
+	if (family->is_leaving || (!is_command(family, member) &&
+				   !run_family_may_hold(family->held, began - family->began_ns, family->held_ns))) {
+		member->outcome = OUTCOME_TOO_MANY;
+		follow_threads_go_on(&member->follow);
+		return false;
+	}
+	member->outcome = OUTCOME_FAILED; // until it is there
+	error = launch_held_begin(&member->process, &member->held);
+	family->held++;
+	family->held_ns += hs_monotonic_ns() - began;
+	return error ? handle_beginning(family, member, error, false, ret) : false;
+}
+
+// One that is on its way to its beginning. True: *ret is an event.
+static bool look_at_held(struct run_family *family, struct member *member, struct hs_run_event *ret)
+{
+	enum launch_progress progress;
+	bool constructors_missed = false;
+	struct hs_error *error = launch_held_look(member->held, &progress, &constructors_missed);
+
+	member->follow.is_stopped = progress == LAUNCH_STOPPED;
+	if (!error && (progress == LAUNCH_UNDER_WAY || progress == LAUNCH_STOPPED))
+		return false;
+	if (error || progress == LAUNCH_THERE)
+		return handle_beginning(family, member, error, constructors_missed, ret);
+	hs_error_destroy(launch_held_end(HS_STEAL_POINTER(member->held)));
+	return handle_exec(family, member, ret);
+}
+
 static void take_last(const struct run_family *family, struct member *member, enum heap_copy_way way)
 {
 	if (member->outcome != OUTCOME_RECORDED || !family->options->at_end || member->copy)
@@ -188,12 +214,23 @@ static void take_last(const struct run_family *family, struct member *member, en
 	member->error = heap_copy_take(&member->process, way, &member->copy);
 }
 
+static bool is_followed(const struct run_family *family, pid_t pid)
+{
+	for (size_t i = 0; i < family->count; i++)
+		if (!family->members[i]->is_over && family->members[i]->process.pid == pid)
+			return true;
+	return false;
+}
+
+// Its maker tells of it, or nobody does (take_strangers), and its maker may do so still.
 static void handle_start(struct run_family *family, pid_t pid)
 {
 	struct process process;
 	struct member *member;
 	struct hs_error *error;
 
+	if (is_followed(family, pid) || stop_peek(pid).kind == STOP_UNKNOWN)
+		return;
 	family->tally.started++;
 	if (family->count >= MEMBERS_MOST) {
 		family->tally.too_many++;
@@ -210,6 +247,26 @@ static void handle_start(struct run_family *family, pid_t pid)
 	hs_error_destroy(error);
 	family->tally.failed++;
 	follow_threads_let_go(pid);
+}
+
+// The one whose thread this is; NULL = none is.
+static struct member *find_owner(const struct run_family *family, pid_t tid)
+{
+	for (size_t i = 0; i < family->count; i++)
+		if (!family->members[i]->is_over && follow_threads_take(&family->members[i]->follow, tid))
+			return family->members[i];
+	return NULL;
+}
+
+// What is traced from its beginning on, and nobody has told of: its maker was killed before. It stands until somebody
+// lets it go on, and a thread of a process keeps its end from coming.
+static void take_strangers(struct run_family *family)
+{
+	const pid_t tid = stop_find();
+
+	family->look_again = tid != 0;
+	if (tid && !find_owner(family, tid))
+		handle_start(family, tid);
 }
 
 static void count_member(struct run_family *family, const struct member *member)
@@ -247,6 +304,10 @@ static bool look_at(struct run_family *family, struct member *member, struct hs_
 	for (;;) {
 		pid_t made;
 
+		if (member->held && look_at_held(family, member, ret))
+			return true;
+		if (member->held)
+			return false;
 		switch (follow_threads_look(&member->follow, &made)) {
 		case FOLLOW_STARTED:
 			handle_start(family, made);
@@ -270,17 +331,28 @@ static bool look_at(struct run_family *family, struct member *member, struct hs_
 	}
 }
 
-// What outlives the command is recorded up to here, and goes on without heapsnap.
-static void leave(struct run_family *family, struct member *member)
+// Its last heap, and nobody follows it any more.
+static void unfollow(struct run_family *family, struct member *member)
 {
-	struct hs_detach_result result = { 0 };
-	struct hs_error *error;
+	struct hs_error *error = launch_held_end(HS_STEAL_POINTER(member->held));
 
+	if (error && error->code != HS_ERROR_GONE)
+		hs_warn("process %d (%s) may end by SIGTRAP: %s", (int)member->process.pid, member->name,
+			error->message);
+	hs_error_destroy(error);
 	if (member->outcome != OUTCOME_RECORDED)
 		return; // it is followed until this tool ends
 	take_last(family, member, HEAP_COPY_UNSTOPPED);
 	read_name(member);
-	error = hs_detach(&member->process, LEAVE_MS, &result);
+	for (size_t i = 0; i < member->follow.count; i++)
+		follow_threads_let_go(member->follow.threads[i].tid);
+}
+
+static void detach(struct run_family *family, struct member *member)
+{
+	struct hs_detach_result result = { 0 };
+	struct hs_error *error = hs_detach(&member->process, LEAVE_MS, &result);
+
 	if (error && error->code != HS_ERROR_GONE)
 		hs_warn("process %d (%s) goes on attached: %s", (int)member->process.pid, member->name, error->message);
 	else if (!error && !result.is_finished)
@@ -292,40 +364,35 @@ static void leave(struct run_family *family, struct member *member)
 	member->is_over = true;
 }
 
-// Those that have ended; with `wait`, one that is waited for besides.
-static void reap_writers(struct run_family *family, bool wait)
+// What outlives the command is recorded up to here, and goes on without heapsnap. What is to be detached is not
+// followed meanwhile: a detach waits for the vfork children that it has, and nobody would let them go on.
+static void leave(struct run_family *family)
 {
-	for (int i = 0; i < WRITERS_MOST; i++) {
-		pid_t found;
+	struct hs_run_event none;
+	pid_t tid;
 
-		if (!family->writers[i])
-			continue;
-		do
-			found = waitpid(family->writers[i], NULL, wait ? 0 : WNOHANG);
-		while (found < 0 && errno == EINTR);
-		wait = false;
-		if (found != 0)
-			family->writers[i] = 0;
+	for (size_t i = 1; i < family->count; i++)
+		if (!family->members[i]->is_over)
+			unfollow(family, family->members[i]);
+	for (int i = 0; i < MEMBERS_MOST && (tid = stop_find()); i++) { // what they have made at last
+		struct member *owner = find_owner(family, tid);
+
+		if (owner && owner->outcome != OUTCOME_RECORDED)
+			(void)look_at(family, owner, &none); // no event: the command is over
+		else
+			follow_threads_let_go(tid);
 	}
+	for (size_t i = 1; i < family->count; i++)
+		if (!family->members[i]->is_over && family->members[i]->outcome == OUTCOME_RECORDED)
+			detach(family, family->members[i]);
 }
 
 // Goes on in a child, which writes the profile of a process that is over: true there.
-static bool start_writer(struct member *member, pid_t *writer, const struct run_signals *signals,
+static bool start_writer(struct run_family *family, struct member *member, const struct run_signals *signals,
 			 struct hs_run_event *ret)
 {
-	const pid_t tool = getpid();
-
-	fflush(NULL);
-	*writer = fork();
-	if (*writer != 0) {
-		if (*writer < 0)
-			hs_warn("no profile of process %d: no process can be started that writes it",
-				(int)member->process.pid);
-		*writer = *writer < 0 ? 0 : *writer;
+	if (!run_writers_start(&family->writers, signals, &member->process))
 		return false;
-	}
-	run_signals_of_writer(signals);
-	target_is_followed_by((uint32_t)tool);
 	*ret = (struct hs_run_event){ .kind = HS_RUN_CHILD,
 				      .copy = HS_STEAL_POINTER(member->copy),
 				      .error = HS_STEAL_POINTER(member->error),
@@ -348,12 +415,9 @@ static bool settle(struct run_family *family, const struct run_signals *signals,
 	for (size_t i = 1; i < family->count; i++) {
 		struct member *member = family->members[i];
 		const bool is_wanted = member->copy || member->error;
-		pid_t *writer = NULL;
 
-		for (int slot = 0; slot < WRITERS_MOST && !writer; slot++)
-			writer = family->writers[slot] ? NULL : &family->writers[slot];
-		if (member->is_over && is_wanted && writer && !is_writer)
-			is_writer = start_writer(member, writer, signals, ret);
+		if (member->is_over && is_wanted && run_writers_have_room(&family->writers) && !is_writer)
+			is_writer = start_writer(family, member, signals, ret);
 		else if (!member->is_over || is_wanted) {
 			*waiting_ret += member->is_over;
 			family->members[left++] = member;
@@ -366,14 +430,6 @@ static bool settle(struct run_family *family, const struct run_signals *signals,
 	}
 	family->count = left;
 	return is_writer;
-}
-
-static bool writers_are_busy(const struct run_family *family)
-{
-	for (int i = 0; i < WRITERS_MOST; i++)
-		if (family->writers[i])
-			return true;
-	return false;
 }
 
 static void describe_end(struct run_family *family, struct hs_run_event *ret)
@@ -404,21 +460,20 @@ static bool step(struct run_family *family, const struct run_signals *signals, s
 	for (size_t i = 0; i < family->count; i++)
 		if (!family->members[i]->is_over && look_at(family, family->members[i], ret))
 			return true;
+	take_strangers(family);
 	if (family->is_leaving && !was_leaving)
-		for (size_t i = 1; i < family->count; i++)
-			if (!family->members[i]->is_over)
-				leave(family, family->members[i]);
-	reap_writers(family, false);
+		leave(family);
+	run_writers_reap(&family->writers, false);
 	if (settle(family, signals, &waiting, ret))
 		return true;
 	if (waiting > WAITING_MOST) {
 		const uint64_t began = hs_monotonic_ns();
 
-		reap_writers(family, true);
+		run_writers_reap(&family->writers, true);
 		family->held_ns += hs_monotonic_ns() - began;
 		return settle(family, signals, &waiting, ret);
 	}
-	if (!family->is_leaving || waiting || writers_are_busy(family))
+	if (!family->is_leaving || waiting || run_writers_are_busy(&family->writers))
 		return false;
 	describe_end(family, ret);
 	return true;
@@ -430,7 +485,8 @@ void run_family_next(struct run_family *family, struct run_signals *signals, str
 	bool is_due = false;
 
 	while (!step(family, signals, ret))
-		run_signals_wait(signals, &command->process, command->follow.is_stopped, LOOK_MS, &is_due);
+		run_signals_wait(signals, &command->process, command->follow.is_stopped,
+				 family->look_again ? 0 : LOOK_MS, &is_due);
 }
 
 void run_family_end(struct run_family *family)

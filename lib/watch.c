@@ -58,6 +58,11 @@ static struct hs_error *take_cut(const struct process *process, const struct hs_
 
 	if (error)
 		return error;
+	if (result->series.count && cut.profile.attach_ns != result->profile.attach_ns) {
+		heap_profile_deinit(&cut.profile);
+		return hs_error_create(HS_ERROR_NOT_FOUND, "process %d was detached, and attached again",
+				       (int)process->pid);
+	}
 	if (!result->series.count)
 		*first_ns = cut.profile.duration_ns;
 	facts.seconds = (double)(cut.profile.duration_ns - *first_ns) / 1e9;
@@ -138,9 +143,10 @@ static struct hs_error *take_cuts(const struct process *process, const struct hs
 static struct hs_error *leave(const struct process *process, const struct hs_watch_options *options,
 			      struct hs_watch_result *result, struct hs_error *error)
 {
-	const bool is_gone = result->end == HS_WATCH_PROCESS_ENDED || result->end == HS_WATCH_PROCESS_LEFT;
+	const bool is_gone = result->end == HS_WATCH_PROCESS_ENDED;
 
-	if (result->was_attached)
+	// What is attached to it now, if it lives, is another command's.
+	if (result->was_attached || result->end == HS_WATCH_PROCESS_LEFT)
 		return error;
 	error = hs_leave(process, error, options->detach_wait_ms, &result->detach);
 	result->has_detached = !error;

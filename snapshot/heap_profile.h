@@ -125,6 +125,7 @@ struct heap_profile {
 
 	int64_t time_ns;       // wall clock of the snapshot, UTC
 	int64_t duration_ns;   // since attach
+	uint64_t attach_ns;    // CLOCK_MONOTONIC; another one is another attach; 0 = not known (a file)
 	int64_t period;        // mean sampling interval in force, bytes; 1 = every allocation
 	bool is_stopped;       // nothing new is recorded now
 	bool is_estimate;      // not every allocation since attach was recorded: values are estimates

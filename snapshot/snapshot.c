@@ -359,7 +359,8 @@ static struct hs_error *add_up(struct heap_copy *copy, struct heap_profile *prof
 	struct hs_error *error;
 
 	table_copy_view(&copy->copy, &view);
-	profile->duration_ns = (int64_t)(copy->monotonic_ns - table_header(&view)->attach_monotonic_ns);
+	profile->attach_ns = table_header(&view)->attach_monotonic_ns;
+	profile->duration_ns = (int64_t)(copy->monotonic_ns - profile->attach_ns);
 	hs_progress("adding up", 0, 0);
 	error = aggregate_make_of(&view, &options, &totals);
 	if (error)

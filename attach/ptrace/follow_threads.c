@@ -99,20 +99,39 @@ static enum follow_event executed(struct follow_threads *follow)
 	return FOLLOW_EXECUTED;
 }
 
+static bool is_listed(const struct follow_threads *follow, pid_t tid)
+{
+	for (size_t i = 0; i < follow->count; i++)
+		if (follow->threads[i].tid == tid)
+			return true;
+	return false;
+}
+
+bool follow_threads_take(struct follow_threads *follow, pid_t tid)
+{
+	struct hs_error *error;
+
+	if (is_listed(follow, tid))
+		return true;
+	if (!process_has_thread(follow->process, tid))
+		return false;
+	error = add(follow, tid);
+	if (error)
+		follow_threads_let_go(tid);
+	hs_error_destroy(error);
+	return true;
+}
+
 // A thread of its own, or a process: what it has made goes on by itself, or is told.
 static enum follow_event made(struct follow_threads *follow, pid_t maker, pid_t *made_ret)
 {
 	struct hs_error *error = ptrace_get_made(maker, made_ret);
-	const bool is_thread = !error && process_has_thread(follow->process, *made_ret);
 	const bool is_known = !error;
 
 	resume(maker, 0);
-	if (is_thread)
-		error = add(follow, *made_ret);
-	if (is_thread && error)
-		follow_threads_let_go(*made_ret);
-	hs_error_destroy(error);
-	return is_known && !is_thread ? FOLLOW_STARTED : FOLLOW_NONE;
+	hs_error_destroy(
+		error); // the maker was killed in its stop: follow_threads.h says who takes over what it has made
+	return is_known && !follow_threads_take(follow, *made_ret) ? FOLLOW_STARTED : FOLLOW_NONE;
 }
 
 static enum follow_event handle_signal(struct follow_threads *follow, struct followed_thread *thread,

@@ -35,6 +35,9 @@ struct hs_error *follow_threads_adopt(const struct process *process, struct foll
 // As follow_look; never FOLLOW_MISSED. *made_ret: FOLLOW_STARTED: the number of the process that it has made, which is
 // traced and stands, or will in a moment; its maker goes on.
 enum follow_event follow_threads_look(struct follow_threads *follow, pid_t *made_ret);
+// Takes a thread of this process over that is traced and stands without a follower: its maker was killed before it had
+// told (another thread has ended the process). False: it is none of this process.
+bool follow_threads_take(struct follow_threads *follow, pid_t tid);
 // After FOLLOW_EXECUTED, FOLLOW_ENDING.
 void follow_threads_go_on(struct follow_threads *follow);
 // Forgets them. They stay traced.

@@ -35,11 +35,27 @@ struct hs_error *launch_plainly(char *const *command, pid_t *pid_ret) HS_MUST_CH
 struct hs_error *launch_hold(const struct process *process, bool *missed_ret) HS_MUST_CHECK;
 
 // The same of a process that some other one has started and that is followed (follow_threads.h). It stays traced, in
-// a stop, also through an attach: nobody sees it stopped, as its parent would see SIGSTOP. Whatever is returned,
-// launch_go_on is to be called then. HS_ERROR_REFUSED: besides, it has a seccomp filter, and the tool has other work
-// than to guard it (attach/guard/tool_guard.h).
-struct hs_error *launch_hold_traced(const struct process *process, bool *missed_ret) HS_MUST_CHECK;
-void launch_go_on(const struct process *process);
+// a stop, also through an attach: nobody sees it stopped, as its parent would see SIGSTOP. And nobody waits for it: its
+// loader may itself wait for a process that the tool has to let go on, which reads what it writes, or lets it go on
+// after a SIGSTOP.
+struct launch_held; // opaque
+enum launch_progress {
+	LAUNCH_UNDER_WAY,
+	LAUNCH_STOPPED,  // that, and in a stop of the whole process (SIGSTOP, Ctrl-Z)
+	LAUNCH_EXECUTED, // it stands in the stop of another exec: launch_held_end
+	LAUNCH_THERE,    // it stands at the moment: launch_held_end, and, after an attach, launch_go_on
+};
+// HS_ERROR_REFUSED: besides, it has a seccomp filter, and the tool has other work than to guard it
+// (attach/guard/tool_guard.h). On failure launch_go_on is to be called. What is passed is borrowed. pre: as launch_hold
+struct hs_error *launch_held_begin(const struct process *process, struct launch_held **ret) HS_MUST_CHECK;
+// Never waits, but for the step over one instruction. *missed_ret is set with LAUNCH_THERE. HS_ERROR_GONE and others:
+// launch_held_end, and launch_go_on.
+struct hs_error *launch_held_look(struct launch_held *held, enum launch_progress *ret, bool *missed_ret) HS_MUST_CHECK;
+// Where it is still on its way, its breakpoints are taken out, and it goes on. HS_ERROR_TIMEOUT: they are not;
+// HS_ERROR_GONE.
+struct hs_error *launch_held_end(struct launch_held *held) HS_MUST_CHECK;
+// Out of its stop; nothing, where it runs. True: a signal stops the whole process, and it stays so.
+bool launch_go_on(const struct process *process);
 
 // A process beside the tool that looks after one that stands stopped: it makes it go on, or kills it, when the tool
 // ends before it says launch_keeper_end.

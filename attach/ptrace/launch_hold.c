@@ -9,15 +9,20 @@
 #include "attach/ptrace/ptrace_call.h"
 #include "attach/ptrace/thread_release.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/io.h"
 #include "base/proc_maps.h"
 
 #include <fcntl.h>
 #include <link.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
+
+// How long giving up waits for a process to stop.
+#define GIVE_UP_NS UINT64_C(1000000000)
 
 enum { PLACES = 2, PLACE_ENTRY = 0, PLACE_LOADER = 1 };
 
@@ -33,6 +38,8 @@ struct holding {
 	struct place places[PLACES];
 	uint64_t r_debug;        // address; 0 = the loader does not say where it is
 	bool after_constructors; // at PLACE_ENTRY constructors have run
+	bool is_followed;        // launch_held: it stays in stops of the whole process
+	bool is_stopped;         // in one of these
 };
 
 // The address of a symbol of the loader, or else of the program; 0 = it has none.
@@ -159,6 +166,17 @@ static bool loader_is_done(const struct holding *holding)
 	return !error && debug.r_state == RT_CONSISTENT && debug.r_map;
 }
 
+// By SIGSTOP and the like, from which SIGCONT wakes it.
+static bool is_stop_of_all(const struct stop *stop) { return stop->kind == STOP_EVENT && stop->signal != SIGTRAP; }
+
+static struct hs_error *pass(struct holding *holding, const struct stop *stop)
+{
+	holding->is_stopped = holding->is_followed && is_stop_of_all(stop);
+	if (holding->is_stopped)
+		return ptrace_listen(holding->process->pid);
+	return launch_pass(holding->process->pid, stop);
+}
+
 // Over the instruction in the place of the breakpoint.
 static struct hs_error *step_over(struct holding *holding, struct place *place)
 {
@@ -177,34 +195,44 @@ static struct hs_error *step_over(struct holding *holding, struct place *place)
 	if (error)
 		return error;
 	// A signal that came first: it stands before the instruction still, and meets the breakpoint once more.
-	return stop.kind == STOP_SIGNAL && stop.signal == SIGTRAP ? ptrace_continue(pid, 0) : launch_pass(pid, &stop);
+	return stop.kind == STOP_SIGNAL && stop.signal == SIGTRAP ? ptrace_continue(pid, 0) : pass(holding, &stop);
 }
 
-// Runs it to the moment. It then stands in the stop of the breakpoint, at the instruction that is there again.
+// Takes a stop on the way. *is_there_ret: the moment has come: it stands in the stop of the breakpoint, at the
+// instruction that is there again.
+static struct hs_error *take_stop(struct holding *holding, const struct stop *stop, bool *is_there_ret,
+				  bool *missed_ret)
+{
+	arch_registers registers;
+	struct place *place = NULL;
+	struct hs_error *error = place_met(holding, stop, &registers, &place);
+
+	*is_there_ret = false;
+	if (!error && place)
+		error = ptrace_set_registers(holding->process->pid, &registers);
+	if (error)
+		return error;
+	if (place == &holding->places[PLACE_ENTRY] || (place && loader_is_done(holding))) {
+		*is_there_ret = true;
+		*missed_ret = place == &holding->places[PLACE_ENTRY] && holding->after_constructors;
+		return take_breakpoints(holding);
+	}
+	return place ? step_over(holding, place) : pass(holding, stop);
+}
+
 static struct hs_error *run_to_moment(struct holding *holding, bool *missed_ret)
 {
-	const pid_t pid = holding->process->pid;
+	bool is_there = false;
+	struct hs_error *error = NULL;
 
-	for (;;) {
-		arch_registers registers;
-		struct place *place = NULL;
+	while (!error && !is_there) {
 		struct stop stop;
-		struct hs_error *error = launch_next_stop(pid, &stop);
 
+		error = launch_next_stop(holding->process->pid, &stop);
 		if (!error)
-			error = place_met(holding, &stop, &registers, &place);
-		if (!error && place)
-			error = ptrace_set_registers(pid, &registers);
-		if (error)
-			return error;
-		if (place == &holding->places[PLACE_ENTRY] || (place && loader_is_done(holding))) {
-			*missed_ret = place == &holding->places[PLACE_ENTRY] && holding->after_constructors;
-			return take_breakpoints(holding);
-		}
-		error = place ? step_over(holding, place) : launch_pass(pid, &stop);
-		if (error)
-			return error;
+			error = take_stop(holding, &stop, &is_there, missed_ret);
 	}
+	return error;
 }
 
 // Instead of the breakpoint's signal it gets SIGSTOP, by which it stands without a tracer.
@@ -247,24 +275,28 @@ static struct hs_error *refuse_rights(const struct process *process)
 			  : NULL;
 }
 
-// From the stop of an exec to the moment.
-static struct hs_error *hold(const struct process *process, bool *missed_ret)
+// From the stop of an exec on the way to the moment.
+static struct hs_error *set_out(struct holding *holding)
 {
-	struct holding holding = { .process = process };
 	struct hs_error *error = fault_point("hold the command before it begins");
 
-	*missed_ret = false;
 	if (!error)
-		error = refuse_rights(process);
+		error = refuse_rights(holding->process);
 	if (!error)
-		error = target_memory_open(process, &holding.memory);
-	if (error)
-		return error;
-	error = find_places(&holding);
+		error = target_memory_open(holding->process, &holding->memory);
+	if (!error)
+		error = find_places(holding);
 	for (int i = 0; i < PLACES && !error; i++)
-		error = put_breakpoint(&holding, &holding.places[i]);
-	if (!error)
-		error = ptrace_continue(process->pid, 0);
+		error = put_breakpoint(holding, &holding->places[i]);
+	return error ? error : ptrace_continue(holding->process->pid, 0);
+}
+
+static struct hs_error *hold(const struct process *process, bool *missed_ret)
+{
+	struct holding holding = { .process = process, .memory.fd = -1 };
+	struct hs_error *error = set_out(&holding);
+
+	*missed_ret = false;
 	if (!error)
 		error = run_to_moment(&holding, missed_ret);
 	if (error && error->code != HS_ERROR_GONE)
@@ -291,46 +323,153 @@ static struct hs_error *refuse_filters(const struct process *process)
 	return hs_error_create(HS_ERROR_REFUSED, "it has a seccomp filter that the command had not at its start");
 }
 
-// Out of the stop of the breakpoint, whose signal it is not to get, into one of this tool's making.
-static struct hs_error *stop_in_place(pid_t tid)
+// Out of the stop that it stands in, which takes its way, into one of this tool's making.
+static struct hs_error *stop_in_place(pid_t tid, struct stop stop)
 {
-	struct hs_error *error = ptrace_interrupt(tid);
-	struct stop stop;
+	for (;;) {
+		struct hs_error *error = ptrace_interrupt(tid); // any other stop takes the interrupt away
 
-	if (!error)
-		error = ptrace_continue(tid, 0);
-	while (!error) {
-		error = launch_next_stop(tid, &stop);
-		if (error || stop.kind == STOP_EVENT)
-			return error;
-		error = ptrace_interrupt(tid); // any other stop has taken the interrupt away
 		if (!error)
 			error = launch_pass(tid, &stop);
+		if (!error)
+			error = launch_next_stop(tid, &stop);
+		if (error || stop.kind == STOP_EVENT)
+			return error;
 	}
+}
+
+// A stop that has no signal to be passed on, as of a breakpoint.
+static const struct stop PLAIN_STOP = { .kind = STOP_EVENT, .signal = SIGTRAP };
+
+struct launch_held {
+	struct holding holding;
+};
+
+struct hs_error *launch_held_begin(const struct process *process, struct launch_held **ret)
+{
+	struct launch_held *held = calloc(1, sizeof(*held));
+	// What the loader makes meanwhile, if anything, is nobody's to follow.
+	struct hs_error *error =
+		held ? ptrace_set_options(process->pid, HS_PTRACE_OPTIONS | HS_PTRACE_TRACE_EXIT) : &hs_error_no_memory;
+
+	*ret = NULL;
+	if (!error)
+		error = refuse_filters(process);
+	if (error) {
+		free(held);
+		return error;
+	}
+	held->holding = (struct holding){ .process = process, .memory.fd = -1, .is_followed = true };
+	error = set_out(&held->holding);
+	if (!error) {
+		*ret = held;
+		return NULL;
+	}
+	error = hs_error_join(error, take_breakpoints(&held->holding));
+	target_memory_close(&held->holding.memory);
+	free(held);
 	return error;
 }
 
-struct hs_error *launch_hold_traced(const struct process *process, bool *missed_ret)
+struct hs_error *launch_held_look(struct launch_held *held, enum launch_progress *ret, bool *missed_ret)
 {
-	// What the loader makes meanwhile, if anything, is nobody's to follow.
-	struct hs_error *error = ptrace_set_options(process->pid, HS_PTRACE_OPTIONS | HS_PTRACE_TRACE_EXIT);
+	const pid_t pid = held->holding.process->pid;
 
-	*missed_ret = false;
-	thread_release_keep(process->pid);
-	if (!error)
-		error = refuse_filters(process);
-	if (!error)
-		error = hold(process, missed_ret);
-	return error ? error : stop_in_place(process->pid);
+	for (;;) {
+		const struct stop stop = stop_peek(pid);
+		bool is_there;
+		struct hs_error *error;
+
+		*ret = held->holding.is_stopped ? LAUNCH_STOPPED : LAUNCH_UNDER_WAY;
+		if (stop.kind == STOP_NONE)
+			return NULL;
+		if (stop.kind == STOP_EXEC) { // its memory is another one, without breakpoints
+			stop_consume(pid);
+			held->holding.places[PLACE_ENTRY].is_set = held->holding.places[PLACE_LOADER].is_set = false;
+			*ret = LAUNCH_EXECUTED;
+			return NULL;
+		}
+		error = take_stop(&held->holding, &stop, &is_there, missed_ret);
+		if (!error && is_there)
+			error = stop_in_place(pid, PLAIN_STOP);
+		if (error)
+			return error;
+		if (is_there) {
+			*ret = LAUNCH_THERE;
+			thread_release_keep(pid);
+			return NULL;
+		}
+	}
 }
 
-void launch_go_on(const struct process *process)
+static bool has_breakpoint(const struct launch_held *held)
 {
-	struct hs_error *error;
+	return held->holding.places[PLACE_ENTRY].is_set || held->holding.places[PLACE_LOADER].is_set;
+}
 
-	thread_release_keep(0);
-	error = ptrace_set_options(process->pid, HS_PTRACE_OPTIONS | HS_PTRACE_TRACE_EXIT | HS_PTRACE_TRACE_MADE);
+// As it is to be left. A stop of the whole process stays.
+static struct hs_error *resume(const struct process *process, const struct stop *stop)
+{
+	struct hs_error *error =
+		ptrace_set_options(process->pid, HS_PTRACE_OPTIONS | HS_PTRACE_TRACE_EXIT | HS_PTRACE_TRACE_MADE);
+
+	if (error)
+		return error;
+	return is_stop_of_all(stop) ? ptrace_listen(process->pid) : launch_pass(process->pid, stop);
+}
+
+// It may stand in any stop, or run.
+static struct hs_error *give_up(struct launch_held *held)
+{
+	struct holding *holding = &held->holding;
+	const pid_t pid = holding->process->pid;
+	struct hs_error *error = ptrace_interrupt(pid);
+	arch_registers registers;
+	struct place *place;
+	struct stop stop;
+
+	if (error)
+		return error;
+	stop = stop_wait(pid, hs_monotonic_ns() + GIVE_UP_NS, false);
+	if (stop.kind == STOP_NONE)
+		return hs_error_create(HS_ERROR_TIMEOUT, "process %d does not stop, and has breakpoints in it",
+				       (int)pid);
+	error = place_met(holding, &stop, &registers, &place);
+	if (!error && place) {
+		error = ptrace_set_registers(pid, &registers);
+		stop = PLAIN_STOP;
+	}
 	if (!error)
-		error = ptrace_continue(process->pid, 0);
-	hs_error_destroy(error); // killed in its stop
+		error = take_breakpoints(holding);
+	return error ? error : resume(holding->process, &stop);
+}
+
+struct hs_error *launch_held_end(struct launch_held *held)
+{
+	struct hs_error *error = NULL;
+
+	if (!held)
+		return NULL;
+	if (has_breakpoint(held))
+		error = give_up(held);
+	target_memory_close(&held->holding.memory);
+	free(held);
+	return error;
+}
+
+bool launch_go_on(const struct process *process)
+{
+	struct stop stop = stop_peek(process->pid);
+	struct hs_error *error = NULL;
+
+	// Whether a signal stops the whole process does not show in the stop of a signal, or of a system call.
+	if ((stop.kind == STOP_SIGNAL && !stop.event) || stop.kind == STOP_SYSCALL) {
+		error = stop_in_place(process->pid, stop);
+		stop = stop_peek(process->pid);
+	}
+	if (!error)
+		error = resume(process, &stop);
+	thread_release_keep(0);
+	hs_error_destroy(error); // killed in its stop, or it runs
+	return is_stop_of_all(&stop);
 }

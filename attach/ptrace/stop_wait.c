@@ -46,6 +46,17 @@ struct stop stop_peek(pid_t tid)
 	return (struct stop){ .kind = STOP_SIGNAL, .signal = info.si_status & 0x7f, .event = info.si_status >> 8 };
 }
 
+pid_t stop_find(void)
+{
+	siginfo_t info = { 0 };
+	int result;
+
+	do
+		result = waitid(P_ALL, 0, &info, WSTOPPED | WNOWAIT | WNOHANG | __WALL);
+	while (result < 0 && errno == EINTR);
+	return result < 0 ? 0 : info.si_pid;
+}
+
 static bool asked_to_end(void)
 {
 	struct hs_error *error = interrupt_check();

@@ -10,10 +10,12 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { FILES_MAX = 65536 };
@@ -44,13 +46,24 @@ static bool is_ours(int fd, mode_t forbidden)
 	       !(status.st_mode & forbidden);
 }
 
+// For root no link counts: another user, whose home is in the environment, may have set it, and would choose where a
+// folder is made. The paths of ROOTS_OWN are the system's.
+static int open_folder(const char *path)
+{
+	struct open_how how = { .flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS };
+
+	if (geteuid() != 0 || strcmp(path, ROOTS_OWN) == 0)
+		return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+}
+
 // The base itself, made when it is not there and the folder above it is ours.
 static int open_base(const char *base)
 {
 	HS_CLEANUP_FREE char *above = strdup(base);
 	HS_CLEANUP_CLOSE int parent = -1;
 	char *slash;
-	int fd = open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = open_folder(base);
 
 	if (fd >= 0 || !above)
 		return fd;
@@ -60,7 +73,7 @@ static int open_base(const char *base)
 	if (!slash || !slash[1])
 		return -1;
 	*slash = 0;
-	parent = open(slash == above ? "/" : above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	parent = open_folder(slash == above ? "/" : above);
 	if (parent < 0 || !is_ours(parent, S_IWGRP | S_IWOTH) || mkdirat(parent, slash + 1, S_IRWXU) < 0)
 		return -1;
 	return openat(parent, slash + 1, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);

@@ -19,8 +19,9 @@ const char *cache_base(const char *cache_home, const char *home, char *buffer, s
 
 // Opens $XDG_CACHE_HOME/heapsnap, or $HOME/.cache/heapsnap, and makes it, when the folder above is this user's; for
 // root also /var/cache/heapsnap, where the environment names another user's folder, as sudo may leave it. No other
-// folder is used: a file in it would be root's in another user's home, or one that another user can change. Of a tool
-// whose real user is not its effective one there is none: it has the environment of somebody else.
+// folder is used, nor, for root, one that a link leads to (Linux 5.6): a file in it would be root's in another user's
+// home, or one that another user can change. Of a tool whose real user is not its effective one there is none: it has
+// the environment of somebody else.
 struct cache_folder cache_folder_open(void);
 // The same in a folder that is given.
 struct cache_folder cache_folder_open_in(const char *base);

@@ -32,6 +32,33 @@ while True:
     os.kill(pid, 18)"""
 
 
+# A parent that stops children a moment after they were started: how many of them wrote while they were stopped, and how many ended otherwise than with 0.
+STOPPER = """import fcntl, os, signal, sys, time
+late = bad = 0
+for i in range(20):
+    ours, theirs = os.pipe()
+    os.set_blocking(ours, False)
+    pid = os.posix_spawn('/bin/echo', ['echo', 'x'], os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, theirs, 1)])
+    time.sleep(i * 0.0002)
+    os.kill(pid, signal.SIGSTOP)
+    status = os.waitpid(pid, os.WUNTRACED)[1]
+    if os.WIFSTOPPED(status):
+        def written():
+            try:
+                return len(os.read(ours, 10))
+            except BlockingIOError:
+                return 0
+        before = written()
+        time.sleep(0.1)
+        late += written() > before
+        os.kill(pid, signal.SIGCONT)
+        status = os.waitpid(pid, 0)[1]
+    bad += status != 0
+print(late, bad)"""
+# The loader writes more than a pipe takes, and what reads it runs programs meanwhile.
+SPEAKING_LOADER = "LD_DEBUG=all /bin/ls / 2>&1 >/dev/null | (n=0; while read -r l; do n=$((n+1)); [ $((n % 200)) = 0 ] && /bin/true; done; [ $n -gt 500 ]; echo $?)"
+
+
 def run(*words, options=(), **how):
     return heapsnap("run", "--exact", "--children", *options, "--", *words, **how)
 
@@ -136,6 +163,26 @@ def unharmed():
     say("  stops, statuses, pipes and signals are as without heapsnap")
 
 
+def on_the_way():
+    """From its exec to its beginning a program waits for others, and is stopped, as without heapsnap."""
+    for command in (["sh", "-c", SPEAKING_LOADER], [sys.executable, "-c", STOPPER]):
+        outputs = [subprocess.run([*before, *command], capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL)
+                   for before in ([], [HEAPSNAP, "run", "-q", "--children", "--"])]
+        check_equal((outputs[1].stdout, outputs[1].returncode), (outputs[0].stdout, outputs[0].returncode), f"{command}: {outputs[1].stderr}")
+    say("  on its way to its beginning a program holds nobody up, and a stop holds")
+
+
+def killed_makers():
+    """Threads and processes whose makers are killed while they make them go on to their end."""
+    for what in ("threads", "processes"):
+        result = run(target_path("killed_makers"), what, "40", timeout=60)
+        check_equal((result.status, result.stdout), (0, "0\n"), str(result))
+        started, parts = summary(result)
+        check(started >= 40 and "could not be" not in parts, str(parts))
+        check(what == "processes" or started == 40, f"threads are counted as processes: {result}")
+    say("  what a killed thread has made goes on")
+
+
 def left_over():
     """A process that outlives the command is recorded up to there, detached, and goes on."""
     directory = temporary_directory()
@@ -154,6 +201,24 @@ def left_over():
         check("heapsnap" not in file.read(), "something of heapsnap is left")
     os.kill(pid, signal.SIGTERM)
     say("  one that outlives the command is left to go on, without heapsnap")
+
+
+def left_over_makers():
+    """So too where it makes children all the time that share its memory until they execute a program: a detach waits for these."""
+    note = os.path.join(temporary_directory(), "pids")
+    result = shell(f"for i in 1 2 3 4 5 6; do {PROGRAM} spawn 100000 >/dev/null 2>&1 & echo $! >>{note}; done; sleep 2; exit 5")
+    with open(note, encoding="ascii") as file:
+        pids = [int(line) for line in file]
+    try:
+        check_equal(result.status, 5, str(result))
+        check("shares the memory" not in result.stderr, re.findall(r"warning: .*", result.stderr))
+        check(" outlived it" in result.stderr, str(result))
+        for pid in pids:
+            check_equal(status_fields(pid, pid, ["TracerPid"])["TracerPid"], "0", "its tracer")
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGTERM)
+    say("  so are those that make children meanwhile")
 
 
 def killed():
@@ -227,4 +292,4 @@ def ordinary_user():
     say("  an ordinary user's")
 
 
-run_cases([kinds, ends, names, unharmed, left_over, killed, many, told, beginning_is_exact, ordinary_user], "run_children")
+run_cases([kinds, ends, names, unharmed, on_the_way, killed_makers, left_over, left_over_makers, killed, many, told, beginning_is_exact, ordinary_user], "run_children")

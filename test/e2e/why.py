@@ -217,6 +217,19 @@ def target_executes():
     end(target)
 
 
+def attached_again():
+    """By another command, after that has detached it: that attach is not judged with the first one, and stays."""
+    target = Target("cycles", 2)
+    process = begin(target)
+    detach(target.pid)
+    attach(target.pid)
+    result = finish(process)
+    check_equal((result.status, result.json["end"], "detach" in result.json), (0, "process-left", False), str(result))
+    check(attach_state(target.pid) is not None, "the other command's attach is gone")
+    detach(target.pid)
+    end(target)
+
+
 def page():
     """With the verdict and the moments in it; or, of a heapsnap without a page, refused before the process is touched."""
     target = Target("cycles", 2)
@@ -258,4 +271,4 @@ def wrong_usage():
 
 
 run_cases([one_of_forty, unbounded_cache, growing_vector, fragmentation, fragmentation_in_thread, mapped, before_attach, nothing, text, other_format, attached_before, interrupted, signal_in_a_cut,
-           target_ends, target_executes, page, fitted, wrong_usage], "why")
+           target_ends, target_executes, attached_again, page, fitted, wrong_usage], "why")

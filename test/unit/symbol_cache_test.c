@@ -231,6 +231,10 @@ static void test_strangers(void)
 	CHECK(!is_there("home/heapsnap"));
 	CHECK(chown(in_folder("base/other"), 1000, 1000) == 0);
 	CHECK(rename(in_folder("base/other"), in_folder("base/heapsnap")) == 0);
+	// Nor one that a link leads to, which another user may have set: root would make a folder where they choose.
+	CHECK(mkdir(in_folder("roots"), 0755) == 0 && symlink(in_folder("roots"), in_folder("link")) == 0);
+	CHECK_EQUAL(cache_folder_open_in(in_folder("link")).fd, -1);
+	CHECK(!is_there("roots/heapsnap"));
 	cache = cache_folder_open_in(in_folder("base"));
 	CHECK_EQUAL(cache.fd, -1);
 }
