@@ -73,11 +73,14 @@ static struct hs_error *take_function(struct symbol_answer *answer, struct byte_
 // What says that it is a guess has to look like one.
 static bool is_guess_rightly(const struct symbol_answer *answer, const struct answer_location *location)
 {
-	const struct profile_line *line = &answer->lines[location->first_line];
 	const struct profile_function *function;
+	const struct profile_line *line;
 	size_t size;
 
-	if (location->line_count != 1 || location->has_inlined || line->line != 0)
+	if (location->line_count != 1 || location->has_inlined) // without a line there may be no lines at all
+		return false;
+	line = &answer->lines[location->first_line];
+	if (line->line != 0)
 		return false;
 	function = &answer->functions.items[line->function];
 	return !*function->file && profile_guess_base(function->name, &size) &&

@@ -22,7 +22,7 @@ struct symbol_options {
 // without a symbol keeps line_count 0, or is a guess (heap_profile.h). Only `debuginfod` asks the network. A module
 // without a file that can be used is a hs_verbose line; one whose files cannot be read is a warning and a line of the
 // ledger. HS_ERROR_NO_MEMORY, and HS_ERROR_INTERRUPTED when a signal has come.
-struct hs_error *symbolize_profile(const struct module_files *files, const struct symbol_options *options,
+struct hs_error *symbolize_profile(const struct module_files *given, const struct symbol_options *options,
 				   struct heap_profile *profile) HS_MUST_CHECK;
 
 #endif
