@@ -119,7 +119,7 @@ def text():
 def other_format():
     """-o to standard output, in the format that is asked for: what is said goes to standard error."""
     target = Target("cycles", 2)
-    result = heapsnap("why", target.pid, "--for", "600ms", "-o", "-", "--format", "collapsed")
+    result = heapsnap("why", target.pid, "--for", "600ms", "--exact", "-o", "-", "--format", "collapsed")
     check_equal(result.status, 0, str(result))
     check(result.stdout and all(line.rsplit(" ", 1)[1].isdigit() for line in result.stdout.splitlines()), str(result))
     check("watched for" in result.stderr and "detached from" in result.stderr, str(result))
