@@ -167,12 +167,13 @@ void console_init(const struct options *options)
 void console_print(const struct options *options, const char *format, ...)
 {
 	FILE *file = console.output_is_taken ? stderr : stdout;
-	const unsigned width = console_width(options);
 	HS_CLEANUP_FREE char *text = NULL;
 	va_list arguments;
+	unsigned width;
 
 	if (options->quiet || options->json)
 		return;
+	width = console_width(options);
 	va_start(arguments, format);
 	text = format_line(format, arguments);
 	va_end(arguments);

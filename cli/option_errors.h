@@ -7,8 +7,6 @@
 
 #include <stdbool.h>
 
-enum { OPTIONS_MAX = 64 };
-
 // Each prints one line on standard error and one that says how to ask for help, with --json an object on standard
 // output, too, and returns false.
 //

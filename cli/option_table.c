@@ -197,6 +197,7 @@ const struct option_description option_table[] = {
 	{ OPTION_VERSION, "version", NULL, FOR(NONE), "show the version and the build", "the version and the build" },
 };
 const size_t option_count = sizeof(option_table) / sizeof(option_table[0]);
+_Static_assert(sizeof(option_table) / sizeof(option_table[0]) <= (size_t)OPTIONS_MAX, "what is beyond is not known");
 
 const struct command_description *command_describe(enum command command)
 {

@@ -110,6 +110,8 @@ enum option_id {
 #define LIMIT_ROWS         "10"
 #define LIMIT_DEBUGINFOD   "90s"
 
+enum { OPTIONS_MAX = 64 }; // rows; a bit each in options.c
+
 struct option_description {
 	enum option_id id;
 	const char *name;  // without its dashes

@@ -23,7 +23,7 @@
 
 enum {
 	MEMBERS_MOST = 200, // followed at one time; each takes two descriptors
-	WAITING_MOST = 32,  // heaps that wait for a writer: more are waited for
+	WAITING_MOST = 64,  // heaps that wait for a writer: of more processes none is taken
 	TOLD_MOST = 3,      // processes that could not be recorded, each in a message
 	LOOK_MS = 1000,     // however a stop may be missed, it is looked at so often
 	LEAVE_MS = 1000,
@@ -51,7 +51,8 @@ struct run_family {
 	size_t count, room;
 	struct run_writers writers;
 	struct hs_run_children tally;
-	size_t held; // programs, for `held_ns` in all
+	size_t waiting; // processes that are over, whose profiles are still to be written
+	size_t held;    // programs, for `held_ns` in all
 	uint64_t began_ns, held_ns;
 	size_t told;
 	bool is_leaving; // the command has ended
@@ -206,12 +207,17 @@ static bool look_at_held(struct run_family *family, struct member *member, struc
 	return handle_exec(family, member, ret);
 }
 
+// While it stands nobody waits for a writer, which may be a slow one: rather is a heap not taken, which is told.
 static void take_last(const struct run_family *family, struct member *member, enum heap_copy_way way)
 {
 	if (member->outcome != OUTCOME_RECORDED || !family->options->at_end || member->copy)
 		return;
 	hs_error_destroy(member->error);
-	member->error = heap_copy_take(&member->process, way, &member->copy);
+	member->error =
+		family->waiting < WAITING_MOST || is_command(family, member)
+			? heap_copy_take(&member->process, way, &member->copy)
+			: hs_error_create(HS_ERROR_REFUSED, "the heaps of %zu processes still wait to be written",
+					  family->waiting);
 }
 
 static bool is_followed(const struct run_family *family, pid_t pid)
@@ -404,14 +410,13 @@ static bool start_writer(struct run_family *family, struct member *member, const
 }
 
 // Forgets processes that are over, and has their profiles written, as many at one time as may be. True: this is such a
-// writer. *waiting_ret: so many are still to be written.
-static bool settle(struct run_family *family, const struct run_signals *signals, size_t *waiting_ret,
-		   struct hs_run_event *ret)
+// writer.
+static bool settle(struct run_family *family, const struct run_signals *signals, struct hs_run_event *ret)
 {
 	size_t left = 1;
 	bool is_writer = false;
 
-	*waiting_ret = 0;
+	family->waiting = 0;
 	for (size_t i = 1; i < family->count; i++) {
 		struct member *member = family->members[i];
 		const bool is_wanted = member->copy || member->error;
@@ -419,7 +424,7 @@ static bool settle(struct run_family *family, const struct run_signals *signals,
 		if (member->is_over && is_wanted && run_writers_have_room(&family->writers) && !is_writer)
 			is_writer = start_writer(family, member, signals, ret);
 		else if (!member->is_over || is_wanted) {
-			*waiting_ret += member->is_over;
+			family->waiting += member->is_over;
 			family->members[left++] = member;
 			continue;
 		}
@@ -455,7 +460,6 @@ static void describe_end(struct run_family *family, struct hs_run_event *ret)
 static bool step(struct run_family *family, const struct run_signals *signals, struct hs_run_event *ret)
 {
 	const bool was_leaving = family->is_leaving;
-	size_t waiting;
 
 	for (size_t i = 0; i < family->count; i++)
 		if (!family->members[i]->is_over && look_at(family, family->members[i], ret))
@@ -463,17 +467,10 @@ static bool step(struct run_family *family, const struct run_signals *signals, s
 	take_strangers(family);
 	if (family->is_leaving && !was_leaving)
 		leave(family);
-	run_writers_reap(&family->writers, false);
-	if (settle(family, signals, &waiting, ret))
+	run_writers_reap(&family->writers);
+	if (settle(family, signals, ret))
 		return true;
-	if (waiting > WAITING_MOST) {
-		const uint64_t began = hs_monotonic_ns();
-
-		run_writers_reap(&family->writers, true);
-		family->held_ns += hs_monotonic_ns() - began;
-		return settle(family, signals, &waiting, ret);
-	}
-	if (!family->is_leaving || waiting || run_writers_are_busy(&family->writers))
+	if (!family->is_leaving || family->waiting || run_writers_are_busy(&family->writers))
 		return false;
 	describe_end(family, ret);
 	return true;

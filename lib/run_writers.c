@@ -48,7 +48,7 @@ bool run_writers_start(struct run_writers *writers, const struct run_signals *si
 	return true;
 }
 
-void run_writers_reap(struct run_writers *writers, bool wait)
+void run_writers_reap(struct run_writers *writers)
 {
 	for (int i = 0; i < RUN_WRITERS_MOST; i++) {
 		pid_t found;
@@ -56,9 +56,8 @@ void run_writers_reap(struct run_writers *writers, bool wait)
 		if (!writers->pids[i])
 			continue;
 		do
-			found = waitpid(writers->pids[i], NULL, wait ? 0 : WNOHANG);
+			found = waitpid(writers->pids[i], NULL, WNOHANG);
 		while (found < 0 && errno == EINTR);
-		wait = false;
 		if (found != 0)
 			writers->pids[i] = 0;
 	}

@@ -20,7 +20,7 @@ bool run_writers_have_room(const struct run_writers *writers);
 bool run_writers_are_busy(const struct run_writers *writers);
 // Goes on in a child, for this process: true there. It says where none can be started. pre: there is room
 bool run_writers_start(struct run_writers *writers, const struct run_signals *signals, const struct process *of);
-// Those that have ended; with `wait`, one that is waited for besides.
-void run_writers_reap(struct run_writers *writers, bool wait);
+// Those that have ended.
+void run_writers_reap(struct run_writers *writers);
 
 #endif

@@ -46,15 +46,23 @@ struct stop stop_peek(pid_t tid)
 	return (struct stop){ .kind = STOP_SIGNAL, .signal = info.si_status & 0x7f, .event = info.si_status >> 8 };
 }
 
+// Stops of traced threads are told whatever is asked for; those of other children only with WSTOPPED (wait_task_stopped
+// in kernel/exit.c). These are a writer's that Ctrl-Z has stopped, say, and nobody's to let go on. Something has to be
+// asked for: that a child goes on, which is taken away then.
 pid_t stop_find(void)
 {
-	siginfo_t info = { 0 };
+	siginfo_t info;
 	int result;
 
-	do
-		result = waitid(P_ALL, 0, &info, WSTOPPED | WNOWAIT | WNOHANG | __WALL);
-	while (result < 0 && errno == EINTR);
-	return result < 0 ? 0 : info.si_pid;
+	for (;;) {
+		info = (siginfo_t){ 0 };
+		result = waitid(P_ALL, 0, &info, WCONTINUED | WNOWAIT | WNOHANG | __WALL);
+		if (result < 0 && errno == EINTR)
+			continue;
+		if (result < 0 || info.si_code != CLD_CONTINUED)
+			return result < 0 ? 0 : info.si_pid;
+		waitid(P_PID, (id_t)info.si_pid, &info, WCONTINUED | WNOHANG | __WALL);
+	}
 }
 
 static bool asked_to_end(void)

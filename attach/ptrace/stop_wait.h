@@ -31,7 +31,7 @@ struct stop {
 
 // Never waits.
 struct stop stop_peek(pid_t tid);
-// Any thread of which stop_peek would say a stop, not an end; 0 = there is none.
+// Any traced thread of which stop_peek would say a stop, not an end; 0 = there is none.
 pid_t stop_find(void);
 // Until the kind is not STOP_NONE or `deadline` has passed (then STOP_NONE). `interruptible`: also ends, with
 // STOP_NONE, when a signal asks the tool to end.

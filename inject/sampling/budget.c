@@ -77,6 +77,7 @@ void budget_begin_anew(struct thread_slot *slot)
 		slot->credit = credit_after(slot->credit, arch_ticks() - slot->shared.window_began, 0, 1);
 	else
 		slot->credit = (int64_t)budget_ticks(1);
+	slot->searched_ticks = slot->searched_spent = 0;
 	budget_begin(slot);
 }
 
@@ -132,18 +133,12 @@ static void count_calls(struct thread_slot *slot, struct budget_window *window)
 }
 
 // What false positives take of the thread's time, millionths, by what they have taken for a second; in a window in
-// which they take more than all of the budget, by that. False: that is not known yet. A window in which records were
-// downsampled says nothing of what is left of them.
+// which they take more than all of the budget, by that. False: that is not known yet.
 static bool false_positives_are_known(struct thread_slot *slot, const struct budget_window *window,
 				      const struct budget_costs *costs, uint32_t of_window, uint32_t *ret)
 {
 	const struct region_header *header = region();
 
-	if (downsampling_is_under_way() ||
-	    slot->window_floor != __atomic_load_n(&header->budget_floor, __ATOMIC_RELAXED)) {
-		slot->searched_ticks = slot->searched_spent = 0;
-		return false;
-	}
 	slot->searched_ticks += window->ticks;
 	slot->searched_spent += window->false_positives * costs->release;
 	*ret = of_window;
@@ -170,11 +165,15 @@ static void review_records(struct thread_slot *slot, const struct budget_window 
 	uint32_t false_positives = 0, interval;
 	bool is_known;
 
-	if (!bloom_in_use())
+	// A window in which records were downsampled says nothing of what is left of them.
+	if (!bloom_in_use() || downsampling_is_under_way() ||
+	    slot->window_floor != __atomic_load_n(&header->budget_floor, __ATOMIC_RELAXED)) {
+		slot->searched_ticks = slot->searched_spent = 0;
 		return;
+	}
 	is_known = false_positives_are_known(slot, window, costs, of_window, &false_positives);
 	filter.records = bloom_records();
-	if (!is_known && (filter.records <= BUDGET_BLOOM_MOST || downsampling_is_under_way()))
+	if (!is_known && filter.records <= BUDGET_BLOOM_MOST)
 		return;
 	filter.is_saturated = filter.records > BUDGET_BLOOM_MOST && bloom_is_saturated();
 	interval = budget_downsampling_interval(&filter, is_known ? false_positives : 0, header->budget);

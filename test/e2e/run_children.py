@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-from harness import (HEAPSNAP, as_user, check, check_equal, copy_for_everybody, heapsnap, leave_out, run_cases, say, start, status_fields, target_path,
+from harness import (HEAPSNAP, as_user, check, check_equal, copy_for_everybody, heapsnap, leave_out, read_text, run_cases, say, start, status_fields, target_path,
                      temporary_directory, wait_until)
 from profiles import by_innermost
 
@@ -232,6 +232,29 @@ def killed():
     say("  heapsnap killed: the child goes on to its end")
 
 
+def slow_writers():
+    """No process stands because profiles are not written yet."""
+    folder = temporary_directory()
+    done = os.path.join(folder, "done")
+    os.mkdir(os.path.join(folder, "profiles"))
+    # Each writer stops itself when it comes to its symbols.
+    process = start([HEAPSNAP, "run", "-q", "--children", "--at-exit", os.path.join(folder, "profiles/"), "--", "sh", "-c",
+                     f"for i in $(seq 1 100); do /bin/true; done; echo > {done}"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                    env={**os.environ, "HEAPSNAP_STOP_AT": "symbolize"})
+    wait_until(lambda: os.path.exists(done), "the command gets to its end")
+    check_equal(os.listdir(os.path.join(folder, "profiles")), [], "profiles that stopped writers have written")
+
+    def go_on():
+        if process.poll() is not None:
+            return True
+        for pid in [process.pid, *map(int, read_text(f"/proc/{process.pid}/task/{process.pid}/children").split())]:  # it stops itself for the command's
+            os.kill(pid, signal.SIGCONT)
+        return False
+    wait_until(go_on, "the writers are done")
+    check_equal((process.returncode, process.communicate()[1]), (0, b""), "end")
+    say(f"  {len(os.listdir(os.path.join(folder, 'profiles')))} profiles, written late")
+
+
 def many():
     """Hundreds of short programs: none is lost, what they write is the same, each is recorded or counted."""
     script = "i=0; while [ $i -lt 100 ]; do echo $i | cat | cat; i=$((i+1)); done"
@@ -292,4 +315,4 @@ def ordinary_user():
     say("  an ordinary user's")
 
 
-run_cases([kinds, ends, names, unharmed, on_the_way, killed_makers, left_over, left_over_makers, killed, many, told, beginning_is_exact, ordinary_user], "run_children")
+run_cases([kinds, ends, names, unharmed, on_the_way, killed_makers, left_over, left_over_makers, killed, slow_writers, many, told, beginning_is_exact, ordinary_user], "run_children")
