@@ -67,11 +67,13 @@ def freezes_of(arguments, path, others=()):
 # Asked whether a thread stands: how often, and in how many looks at all of them, depends on what else the machine does.
 LOOKED_AFTER = "task/N/stat"  # of threads that take long to stand: whether they have ended
 WAITS = re.compile(r"(sched_yield|clock_nanosleep|waitid)\(")
+# How many other processes have begun since they were listed, likewise: a process beside the tool is asked about each (attach/guard/task_compare.c), by these.
+ASKS = re.compile(r"(futex|getpid)\(")
 
 
 def counted(freezes):
     """Of the longest."""
-    done = [line for line in max(freezes, key=len) if re.match(r"\w", line) and not WAITS.match(line)]
+    done = [line for line in max(freezes, key=len) if re.match(r"\w", line) and not WAITS.match(line) and not ASKS.match(line)]
     names = collections.Counter(re.match(r"\w+", line)[0] for line in done)
     files = collections.Counter(re.sub(r"\d+", "N", re.search(r'"([^"]*)"', line)[1]) for line in done if line.startswith("openat("))
     return names, len(done), files
