@@ -2,15 +2,13 @@
 #include "lib/run_family.h"
 
 #include "attach/process/target.h"
-#include "attach/ptrace/follow_threads.h"
 #include "attach/ptrace/launch.h"
 #include "attach/ptrace/stop_wait.h"
-#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "lib/detach.h"
-#include "lib/dump_path.h"
+#include "lib/run_members.h"
 #include "lib/run_writers.h"
 #include "snapshot/snapshot.h"
 
@@ -25,38 +23,24 @@ enum {
 	MEMBERS_MOST = 200, // followed at one time; each takes two descriptors
 	WAITING_MOST = 64,  // heaps that wait for a writer: of more processes none is taken
 	TOLD_MOST = 3,      // processes that could not be recorded, each in a message
-	LOOK_MS = 1000,     // however a stop may be missed, it is looked at so often
+	LOOK_MS = 1000,     // a stop may be missed: all are looked at so often
+	ROUND_MOST = 100,   // stops in one round
 	LEAVE_MS = 1000,
 	HELD_ALWAYS = 40, // programs, however long that takes
 };
 
-enum outcome { OUTCOME_FORKED, OUTCOME_RECORDED, OUTCOME_TOO_MANY, OUTCOME_FAILED };
-
-struct member {
-	struct process process;
-	struct follow_threads follow;
-	struct launch_held *held; // on its way to its beginning; NULL = it is not
-	char name[HS_RUN_NAME_SIZE];
-	enum outcome outcome;
-	bool is_over; // it has ended, or was left: only `copy` may be of use
-	struct heap_copy *copy;
-	struct hs_error *error; // why there is none
-	bool has_status;
-	int status;
-};
-
 struct run_family {
 	const struct hs_run_options *options;
-	struct member **members; // the first is the command
-	size_t count, room;
+	struct run_members members; // the first is the command
 	struct run_writers writers;
 	struct hs_run_children tally;
 	size_t waiting; // processes that are over, whose profiles are still to be written
 	size_t held;    // programs, for `held_ns` in all
 	uint64_t began_ns, held_ns;
 	size_t told;
-	bool is_leaving; // the command has ended
-	bool look_again; // at once: something stands that was not looked at
+	bool is_leaving;    // the command has ended
+	bool look_again;    // at once: something stands that was not looked at
+	uint64_t looked_ns; // when all were looked at
 };
 
 bool run_family_may_hold(size_t programs, uint64_t since_ns, uint64_t held_ns)
@@ -64,39 +48,9 @@ bool run_family_may_hold(size_t programs, uint64_t since_ns, uint64_t held_ns)
 	return programs < HELD_ALWAYS || held_ns < since_ns / 4;
 }
 
-static bool is_command(const struct run_family *family, const struct member *member)
+static bool is_command(const struct run_family *family, const struct run_member *member)
 {
-	return member == family->members[0];
-}
-
-static void destroy_member(struct member *member)
-{
-	heap_copy_destroy(member->copy);
-	hs_error_destroy(member->error);
-	hs_error_destroy(launch_held_end(member->held));
-	follow_threads_end(&member->follow);
-	process_close(&member->process);
-	free(member);
-}
-
-static void read_name(struct member *member) { hs_process_name(&member->process, member->name, sizeof(member->name)); }
-
-// Takes the handle over.
-static struct hs_error *add_member(struct run_family *family, struct process *process, struct member **ret)
-{
-	struct member *member = calloc(1, sizeof(*member));
-	struct hs_error *error =
-		member ? ARRAY_RESERVE(family->members, family->count + 1, &family->room) : &hs_error_no_memory;
-
-	if (error) {
-		free(member);
-		process_close(process);
-		return error;
-	}
-	member->process = *process;
-	family->members[family->count++] = member;
-	*ret = member;
-	return NULL;
+	return member == family->members.items[0];
 }
 
 struct hs_error *run_family_begin(const struct hs_run_options *options, const struct process *command,
@@ -104,7 +58,7 @@ struct hs_error *run_family_begin(const struct hs_run_options *options, const st
 {
 	struct run_family *family = calloc(1, sizeof(*family));
 	struct process process;
-	struct member *member;
+	struct run_member *member;
 	struct hs_error *error = family ? process_open(command->pid, &process) : &hs_error_no_memory;
 
 	*ret = NULL;
@@ -115,7 +69,7 @@ struct hs_error *run_family_begin(const struct hs_run_options *options, const st
 	family->options = options;
 	family->began_ns = hs_monotonic_ns();
 	family->tally.are_followed = true;
-	error = add_member(family, &process, &member);
+	error = run_members_add(&family->members, &process, &member);
 	if (!error) {
 		member->outcome = OUTCOME_RECORDED;
 		error = follow_threads_begin(&member->process, &member->follow);
@@ -128,7 +82,7 @@ struct hs_error *run_family_begin(const struct hs_run_options *options, const st
 	return NULL;
 }
 
-static void tell_failure(struct run_family *family, const struct member *member, const struct hs_error *error)
+static void tell_failure(struct run_family *family, const struct run_member *member, const struct hs_error *error)
 {
 	void (*const tell)(const char *, ...) = family->told++ < TOLD_MOST ? hs_warn : hs_verbose;
 
@@ -136,7 +90,7 @@ static void tell_failure(struct run_family *family, const struct member *member,
 }
 
 // Attached at its beginning, and on.
-static struct hs_error *record(struct run_family *family, struct member *member, struct hs_error *error,
+static struct hs_error *record(struct run_family *family, struct run_member *member, struct hs_error *error,
 			       struct hs_attach_result *attached)
 {
 	const uint64_t began = hs_monotonic_ns();
@@ -151,7 +105,7 @@ static struct hs_error *record(struct run_family *family, struct member *member,
 }
 
 // It stands at its beginning, or has not come there. True: *ret is an event.
-static bool handle_beginning(struct run_family *family, struct member *member, struct hs_error *error,
+static bool handle_beginning(struct run_family *family, struct run_member *member, struct hs_error *error,
 			     bool constructors_missed, struct hs_run_event *ret)
 {
 	struct hs_attach_result attached;
@@ -172,12 +126,12 @@ static bool handle_beginning(struct run_family *family, struct member *member, s
 }
 
 // True: *ret is an event.
-static bool handle_exec(struct run_family *family, struct member *member, struct hs_run_event *ret)
+static bool handle_exec(struct run_family *family, struct run_member *member, struct hs_run_event *ret)
 {
 	const uint64_t began = hs_monotonic_ns();
 	struct hs_error *error;
 
-	read_name(member);
+	run_member_read_name(member);
 	if (family->is_leaving || (!is_command(family, member) &&
 				   !run_family_may_hold(family->held, began - family->began_ns, family->held_ns))) {
 		member->outcome = OUTCOME_TOO_MANY;
@@ -192,7 +146,7 @@ static bool handle_exec(struct run_family *family, struct member *member, struct
 }
 
 // One that is on its way to its beginning. True: *ret is an event.
-static bool look_at_held(struct run_family *family, struct member *member, struct hs_run_event *ret)
+static bool look_at_held(struct run_family *family, struct run_member *member, struct hs_run_event *ret)
 {
 	enum launch_progress progress;
 	bool constructors_missed = false;
@@ -208,7 +162,7 @@ static bool look_at_held(struct run_family *family, struct member *member, struc
 }
 
 // While it stands nobody waits for a writer, which may be a slow one: rather is a heap not taken, which is told.
-static void take_last(const struct run_family *family, struct member *member, enum heap_copy_way way)
+static void take_last(const struct run_family *family, struct run_member *member, enum heap_copy_way way)
 {
 	if (member->outcome != OUTCOME_RECORDED || !family->options->at_end || member->copy)
 		return;
@@ -220,32 +174,24 @@ static void take_last(const struct run_family *family, struct member *member, en
 					  family->waiting);
 }
 
-static bool is_followed(const struct run_family *family, pid_t pid)
-{
-	for (size_t i = 0; i < family->count; i++)
-		if (!family->members[i]->is_over && family->members[i]->process.pid == pid)
-			return true;
-	return false;
-}
-
 // Its maker tells of it, or nobody does (take_strangers), and its maker may do so still.
 static void handle_start(struct run_family *family, pid_t pid)
 {
 	struct process process;
-	struct member *member;
+	struct run_member *member;
 	struct hs_error *error;
 
-	if (is_followed(family, pid) || stop_peek(pid).kind == STOP_UNKNOWN)
+	if (run_members_find(&family->members, pid) || stop_peek(pid).kind == STOP_UNKNOWN)
 		return;
 	family->tally.started++;
-	if (family->count >= MEMBERS_MOST) {
+	if (family->members.count >= MEMBERS_MOST) {
 		family->tally.too_many++;
 		follow_threads_let_go(pid);
 		return;
 	}
 	error = process_open(pid, &process);
 	if (!error)
-		error = add_member(family, &process, &member);
+		error = run_members_add(&family->members, &process, &member);
 	if (!error)
 		error = follow_threads_adopt(&member->process, &member->follow);
 	if (!error)
@@ -255,40 +201,14 @@ static void handle_start(struct run_family *family, pid_t pid)
 	follow_threads_let_go(pid);
 }
 
-// The one whose thread this is; NULL = none is.
-static struct member *find_owner(const struct run_family *family, pid_t tid)
+static void count_member(struct run_family *family, const struct run_member *member)
 {
-	for (size_t i = 0; i < family->count; i++)
-		if (!family->members[i]->is_over && follow_threads_take(&family->members[i]->follow, tid))
-			return family->members[i];
-	return NULL;
-}
-
-// What is traced from its beginning on, and nobody has told of: its maker was killed before. It stands until somebody
-// lets it go on, and a thread of a process keeps its end from coming.
-static void take_strangers(struct run_family *family)
-{
-	const pid_t tid = stop_find();
-
-	family->look_again = tid != 0;
-	if (tid && !find_owner(family, tid))
-		handle_start(family, tid);
-}
-
-static void count_member(struct run_family *family, const struct member *member)
-{
-	struct hs_run_children *tally = &family->tally;
-
-	if (is_command(family, member))
-		return;
-	tally->recorded += member->outcome == OUTCOME_RECORDED;
-	tally->forked += member->outcome == OUTCOME_FORKED;
-	tally->too_many += member->outcome == OUTCOME_TOO_MANY;
-	tally->failed += member->outcome == OUTCOME_FAILED;
+	if (!is_command(family, member))
+		run_member_count(member, &family->tally);
 }
 
 // The end of the command is told when all is done: until then its number is nobody else's.
-static void handle_end(struct run_family *family, struct member *member)
+static void handle_end(struct run_family *family, struct run_member *member)
 {
 	pid_t found = 0;
 
@@ -304,8 +224,14 @@ static void handle_end(struct run_family *family, struct member *member)
 	member->has_status = found > 0;
 }
 
-// Handles what has happened to one process. True: *ret is an event.
-static bool look_at(struct run_family *family, struct member *member, struct hs_run_event *ret)
+static enum follow_event look_at_threads(struct run_member *member, pid_t tid, pid_t *made_ret)
+{
+	return tid ? follow_threads_look_at(&member->follow, tid, made_ret)
+		   : follow_threads_look(&member->follow, made_ret);
+}
+
+// Handles what has happened to one process, or to one thread of it (`tid` 0: to all). True: *ret is an event.
+static bool look_at(struct run_family *family, struct run_member *member, pid_t tid, struct hs_run_event *ret)
 {
 	for (;;) {
 		pid_t made;
@@ -314,7 +240,7 @@ static bool look_at(struct run_family *family, struct member *member, struct hs_
 			return true;
 		if (member->held)
 			return false;
-		switch (follow_threads_look(&member->follow, &made)) {
+		switch (look_at_threads(member, tid, &made)) {
 		case FOLLOW_STARTED:
 			handle_start(family, made);
 			break;
@@ -323,7 +249,7 @@ static bool look_at(struct run_family *family, struct member *member, struct hs_
 				return true;
 			break;
 		case FOLLOW_ENDING:
-			read_name(member);
+			run_member_read_name(member);
 			take_last(family, member, HEAP_COPY_STANDING);
 			follow_threads_go_on(&member->follow);
 			break;
@@ -337,24 +263,67 @@ static bool look_at(struct run_family *family, struct member *member, struct hs_
 	}
 }
 
+// Of thousands of threads one has stopped or ended, mostly. What stands and nobody has told of has lost its maker,
+// which was killed before: it stands until somebody lets it go on, and a thread of a process keeps its end from coming.
+// *all_ret: more than that has happened. True: *ret is an event.
+static bool look_at_found(struct run_family *family, bool *all_ret, struct hs_run_event *ret)
+{
+	bool is_end = false;
+	pid_t tid = 0;
+
+	*all_ret = false;
+	for (int i = 0; i < ROUND_MOST && !*all_ret && (tid = stop_find(&is_end)); i++) {
+		struct run_member *owner = run_members_find_owner(&family->members, tid);
+
+		if (is_end && (!owner || owner->held || tid == owner->process.pid))
+			*all_ret = true;
+		else if (!owner)
+			handle_start(family, tid);
+		else if (look_at(family, owner, tid, ret))
+			return true;
+	}
+	family->look_again = tid != 0 && !*all_ret;
+	return false;
+}
+
+static bool look_at_all(struct run_family *family, struct hs_run_event *ret)
+{
+	for (size_t i = 0; i < family->members.count; i++)
+		if (!family->members.items[i]->is_over && look_at(family, family->members.items[i], 0, ret))
+			return true;
+	return false;
+}
+
+static bool look(struct run_family *family, struct hs_run_event *ret)
+{
+	const uint64_t now = hs_monotonic_ns();
+	bool all;
+
+	if (look_at_found(family, &all, ret))
+		return true;
+	if (!all && now - family->looked_ns < LOOK_MS * UINT64_C(1000000))
+		return false;
+	family->looked_ns = now;
+	return look_at_all(family, ret);
+}
+
 // Its last heap, and nobody follows it any more.
-static void unfollow(struct run_family *family, struct member *member)
+static void unfollow(struct run_family *family, struct run_member *member)
 {
 	struct hs_error *error = launch_held_end(HS_STEAL_POINTER(member->held));
 
 	if (error && error->code != HS_ERROR_GONE)
-		hs_warn("process %d (%s) may end by SIGTRAP: %s", (int)member->process.pid, member->name,
-			error->message);
+		hs_warn("%s (%s)", error->message, member->name);
 	hs_error_destroy(error);
 	if (member->outcome != OUTCOME_RECORDED)
 		return; // it is followed until this tool ends
 	take_last(family, member, HEAP_COPY_UNSTOPPED);
-	read_name(member);
+	run_member_read_name(member);
 	for (size_t i = 0; i < member->follow.count; i++)
 		follow_threads_let_go(member->follow.threads[i].tid);
 }
 
-static void detach(struct run_family *family, struct member *member)
+static void detach(struct run_family *family, struct run_member *member)
 {
 	struct hs_detach_result result = { 0 };
 	struct hs_error *error = hs_detach(&member->process, LEAVE_MS, &result);
@@ -377,24 +346,24 @@ static void leave(struct run_family *family)
 	struct hs_run_event none;
 	pid_t tid;
 
-	for (size_t i = 1; i < family->count; i++)
-		if (!family->members[i]->is_over)
-			unfollow(family, family->members[i]);
-	for (int i = 0; i < MEMBERS_MOST && (tid = stop_find()); i++) { // what they have made at last
-		struct member *owner = find_owner(family, tid);
+	for (size_t i = 1; i < family->members.count; i++)
+		if (!family->members.items[i]->is_over)
+			unfollow(family, family->members.items[i]);
+	for (int i = 0; i < MEMBERS_MOST && (tid = stop_find_behind_ends()); i++) { // what they have made at last
+		struct run_member *owner = run_members_find_owner(&family->members, tid);
 
 		if (owner && owner->outcome != OUTCOME_RECORDED)
-			(void)look_at(family, owner, &none); // no event: the command is over
+			(void)look_at(family, owner, 0, &none); // no event: the command is over
 		else
 			follow_threads_let_go(tid);
 	}
-	for (size_t i = 1; i < family->count; i++)
-		if (!family->members[i]->is_over && family->members[i]->outcome == OUTCOME_RECORDED)
-			detach(family, family->members[i]);
+	for (size_t i = 1; i < family->members.count; i++)
+		if (!family->members.items[i]->is_over && family->members.items[i]->outcome == OUTCOME_RECORDED)
+			detach(family, family->members.items[i]);
 }
 
 // Goes on in a child, which writes the profile of a process that is over: true there.
-static bool start_writer(struct run_family *family, struct member *member, const struct run_signals *signals,
+static bool start_writer(struct run_family *family, struct run_member *member, const struct run_signals *signals,
 			 struct hs_run_event *ret)
 {
 	if (!run_writers_start(&family->writers, signals, &member->process))
@@ -417,33 +386,33 @@ static bool settle(struct run_family *family, const struct run_signals *signals,
 	bool is_writer = false;
 
 	family->waiting = 0;
-	for (size_t i = 1; i < family->count; i++) {
-		struct member *member = family->members[i];
+	for (size_t i = 1; i < family->members.count; i++) {
+		struct run_member *member = family->members.items[i];
 		const bool is_wanted = member->copy || member->error;
 
 		if (member->is_over && is_wanted && run_writers_have_room(&family->writers) && !is_writer)
 			is_writer = start_writer(family, member, signals, ret);
 		else if (!member->is_over || is_wanted) {
 			family->waiting += member->is_over;
-			family->members[left++] = member;
+			family->members.items[left++] = member;
 			continue;
 		}
 		if (is_writer)
-			family->members[left++] = member; // the copy reads its handle
+			family->members.items[left++] = member; // the copy reads its handle
 		else
-			destroy_member(member);
+			run_member_destroy(member);
 	}
-	family->count = left;
+	family->members.count = left;
 	return is_writer;
 }
 
 static void describe_end(struct run_family *family, struct hs_run_event *ret)
 {
-	struct member *command = family->members[0];
+	struct run_member *command = family->members.items[0];
 	const pid_t pid = command->process.pid;
 
-	for (size_t i = 1; i < family->count; i++)
-		count_member(family, family->members[i]);
+	for (size_t i = 1; i < family->members.count; i++)
+		count_member(family, family->members.items[i]);
 	*ret = (struct hs_run_event){ .kind = HS_RUN_ENDED,
 				      .copy = HS_STEAL_POINTER(command->copy),
 				      .error = HS_STEAL_POINTER(command->error),
@@ -461,10 +430,8 @@ static bool step(struct run_family *family, const struct run_signals *signals, s
 {
 	const bool was_leaving = family->is_leaving;
 
-	for (size_t i = 0; i < family->count; i++)
-		if (!family->members[i]->is_over && look_at(family, family->members[i], ret))
-			return true;
-	take_strangers(family);
+	if (look(family, ret))
+		return true;
 	if (family->is_leaving && !was_leaving)
 		leave(family);
 	run_writers_reap(&family->writers);
@@ -478,7 +445,7 @@ static bool step(struct run_family *family, const struct run_signals *signals, s
 
 void run_family_next(struct run_family *family, struct run_signals *signals, struct hs_run_event *ret)
 {
-	const struct member *command = family->members[0];
+	const struct run_member *command = family->members.items[0];
 	bool is_due = false;
 
 	while (!step(family, signals, ret))
@@ -490,8 +457,6 @@ void run_family_end(struct run_family *family)
 {
 	if (!family)
 		return;
-	for (size_t i = 0; i < family->count; i++)
-		destroy_member(family->members[i]);
-	free(family->members);
+	run_members_end(&family->members);
 	free(family);
 }

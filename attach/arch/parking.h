@@ -19,6 +19,10 @@ bool arch_raises_signals(const arch_registers *registers);
 // or whoever sets the thread's own registers.
 void arch_park(arch_registers *registers, uint64_t leave_gadget, uint64_t syscall_gadget, uint64_t stack,
 	       uint64_t frame);
+// A thread in user mode, let go, makes the call by itself, and goes on behind the syscall instruction. With no flags
+// that raise signals.
+void arch_start_call(arch_registers *registers, long number, const uint64_t arguments[6], uint64_t syscall_gadget,
+		     uint64_t stack);
 // pre: registers were read at the entry stop of the parked thread's call. Makes it another call, which returns into the
 // frame. `stack`: the stack pointer in the call, where the address stands that it returns to.
 void arch_set_call(arch_registers *registers, long number, const uint64_t arguments[6], uint64_t syscall_gadget,

@@ -99,7 +99,7 @@ static enum follow_event executed(struct follow_threads *follow)
 	return FOLLOW_EXECUTED;
 }
 
-static bool is_listed(const struct follow_threads *follow, pid_t tid)
+bool follow_threads_know(const struct follow_threads *follow, pid_t tid)
 {
 	for (size_t i = 0; i < follow->count; i++)
 		if (follow->threads[i].tid == tid)
@@ -111,7 +111,7 @@ bool follow_threads_take(struct follow_threads *follow, pid_t tid)
 {
 	struct hs_error *error;
 
-	if (is_listed(follow, tid))
+	if (follow_threads_know(follow, tid))
 		return true;
 	if (!process_has_thread(follow->process, tid))
 		return false;
@@ -199,20 +199,47 @@ static enum follow_event look_at(struct follow_threads *follow, struct followed_
 	return FOLLOW_NONE;
 }
 
+// Handles stops of the thread of this index, until it runs or is gone. *is_gone_ret: another one has its index.
+static enum follow_event look_until_quiet(struct follow_threads *follow, size_t index, bool *is_gone_ret,
+					  pid_t *made_ret)
+{
+	enum follow_event event = FOLLOW_NONE;
+	enum look look = LOOK_AGAIN;
+
+	*is_gone_ret = false;
+	while (event == FOLLOW_NONE && look == LOOK_AGAIN)
+		event = look_at(follow, &follow->threads[index], &look, made_ret);
+	if (event != FOLLOW_NONE || look != LOOK_OVER)
+		return event;
+	follow->threads[index] = follow->threads[--follow->count];
+	*is_gone_ret = true;
+	return FOLLOW_NONE;
+}
+
 enum follow_event follow_threads_look(struct follow_threads *follow, pid_t *made_ret)
 {
 	size_t i = 0;
 
 	*made_ret = 0;
 	while (i < follow->count) {
-		enum look look;
-		enum follow_event event = look_at(follow, &follow->threads[i], &look, made_ret);
+		bool is_gone;
+		enum follow_event event = look_until_quiet(follow, i, &is_gone, made_ret);
 
 		if (event != FOLLOW_NONE)
 			return event;
-		if (look == LOOK_OVER)
-			follow->threads[i] = follow->threads[--follow->count];
-		i += look == LOOK_QUIET;
+		i += !is_gone;
+	}
+	return FOLLOW_NONE;
+}
+
+enum follow_event follow_threads_look_at(struct follow_threads *follow, pid_t tid, pid_t *made_ret)
+{
+	*made_ret = 0;
+	for (size_t i = 0; i < follow->count; i++) {
+		bool is_gone;
+
+		if (follow->threads[i].tid == tid)
+			return look_until_quiet(follow, i, &is_gone, made_ret);
 	}
 	return FOLLOW_NONE;
 }

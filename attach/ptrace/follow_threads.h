@@ -35,6 +35,9 @@ struct hs_error *follow_threads_adopt(const struct process *process, struct foll
 // As follow_look; never FOLLOW_MISSED. *made_ret: FOLLOW_STARTED: the number of the process that it has made, which is
 // traced and stands, or will in a moment; its maker goes on.
 enum follow_event follow_threads_look(struct follow_threads *follow, pid_t *made_ret);
+// Looks at this thread alone, where it is known, in place of at all of them.
+enum follow_event follow_threads_look_at(struct follow_threads *follow, pid_t tid, pid_t *made_ret);
+bool follow_threads_know(const struct follow_threads *follow, pid_t tid);
 // Takes a thread of this process over that is traced and stands without a follower: its maker was killed before it had
 // told (another thread has ended the process). False: it is none of this process.
 bool follow_threads_take(struct follow_threads *follow, pid_t tid);

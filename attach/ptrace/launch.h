@@ -7,9 +7,9 @@
 // then. Without a loader, it is in the C library's beginning, where the main thread has got its thread pointer; where
 // that is not found, at main, or else at the entry point.
 //
-// What is written for it, into private memory of the process, is one breakpoint at each of these two places; both are
-// taken out again before anything else is done. So two pages of code are the process's own copies from then on, the
-// same as their files.
+// What is written for it, into private memory of the process, is a trap in the loader's function (hold_place.h), or
+// else a breakpoint there and at the other place; all is taken out again before anything else is done. So one or two
+// pages of code are the process's own copies from then on, the same as their files.
 #ifndef HEAPSNAP_ATTACH_PTRACE_LAUNCH_H
 #define HEAPSNAP_ATTACH_PTRACE_LAUNCH_H
 
@@ -48,10 +48,10 @@ enum launch_progress {
 // HS_ERROR_REFUSED: besides, it has a seccomp filter, and the tool has other work than to guard it
 // (attach/guard/tool_guard.h). On failure launch_go_on is to be called. What is passed is borrowed. pre: as launch_hold
 struct hs_error *launch_held_begin(const struct process *process, struct launch_held **ret) HS_MUST_CHECK;
-// Never waits, but for the step over one instruction. *missed_ret is set with LAUNCH_THERE. HS_ERROR_GONE and others:
+// Never waits, but for a few instructions. *missed_ret is set with LAUNCH_THERE. HS_ERROR_GONE and others:
 // launch_held_end, and launch_go_on.
 struct hs_error *launch_held_look(struct launch_held *held, enum launch_progress *ret, bool *missed_ret) HS_MUST_CHECK;
-// Where it is still on its way, its breakpoints are taken out, and it goes on. HS_ERROR_TIMEOUT: they are not;
+// Where it is still on its way, what was written is taken out, and it goes on. HS_ERROR_TIMEOUT: it is not;
 // HS_ERROR_GONE.
 struct hs_error *launch_held_end(struct launch_held *held) HS_MUST_CHECK;
 // Out of its stop; nothing, where it runs. True: a signal stops the whole process, and it stays so.

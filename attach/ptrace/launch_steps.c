@@ -31,3 +31,18 @@ struct hs_error *launch_pass(pid_t tid, const struct stop *stop)
 		return launch_ended(tid);
 	return ptrace_continue(tid, stop->kind == STOP_SIGNAL && !stop->event ? stop->signal : 0);
 }
+
+struct hs_error *launch_stop_in_place(pid_t tid, const struct stop *stop, struct stop *ret)
+{
+	*ret = *stop;
+	for (;;) {
+		struct hs_error *error = ptrace_interrupt(tid); // any other stop takes the interrupt away
+
+		if (!error)
+			error = launch_pass(tid, ret);
+		if (!error)
+			error = launch_next_stop(tid, ret);
+		if (error || ret->kind == STOP_EVENT)
+			return error;
+	}
+}

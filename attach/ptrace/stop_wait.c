@@ -46,23 +46,30 @@ struct stop stop_peek(pid_t tid)
 	return (struct stop){ .kind = STOP_SIGNAL, .signal = info.si_status & 0x7f, .event = info.si_status >> 8 };
 }
 
-// Stops of traced threads are told whatever is asked for; those of other children only with WSTOPPED (wait_task_stopped
-// in kernel/exit.c). These are a writer's that Ctrl-Z has stopped, say, and nobody's to let go on. Something has to be
-// asked for: that a child goes on, which is taken away then.
-pid_t stop_find(void)
+// pre: options have WNOWAIT.
+static pid_t find(int options, bool *is_end_ret)
 {
-	siginfo_t info;
+	siginfo_t info = { 0 };
 	int result;
 
-	for (;;) {
-		info = (siginfo_t){ 0 };
-		result = waitid(P_ALL, 0, &info, WCONTINUED | WNOWAIT | WNOHANG | __WALL);
-		if (result < 0 && errno == EINTR)
-			continue;
-		if (result < 0 || info.si_code != CLD_CONTINUED)
-			return result < 0 ? 0 : info.si_pid;
-		waitid(P_PID, (id_t)info.si_pid, &info, WCONTINUED | WNOHANG | __WALL);
-	}
+	do
+		result = waitid(P_ALL, 0, &info, options | WNOHANG | __WALL);
+	while (result < 0 && errno == EINTR);
+	*is_end_ret = info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED;
+	return result < 0 ? 0 : info.si_pid;
+}
+
+// Stops of traced threads are told whatever is asked for; those of other children, which Ctrl-Z has stopped, say, and
+// which are nobody's to let go on, only with WSTOPPED (wait_task_stopped in kernel/exit.c). Never WCONTINUED: with
+// WNOWAIT it would be in the way for ever, and without it is taken from the parent, or a stop that came since in its
+// place.
+pid_t stop_find(bool *is_end_ret) { return find(WEXITED | WNOWAIT, is_end_ret); }
+
+pid_t stop_find_behind_ends(void)
+{
+	bool is_end;
+
+	return find(WSTOPPED | WNOWAIT, &is_end);
 }
 
 static bool asked_to_end(void)

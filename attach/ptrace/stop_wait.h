@@ -31,8 +31,11 @@ struct stop {
 
 // Never waits.
 struct stop stop_peek(pid_t tid);
-// Any traced thread of which stop_peek would say a stop, not an end; 0 = there is none.
-pid_t stop_find(void);
+// Any traced thread that stands in a stop, or, where *is_end_ret, one or a child that has ended; 0 = there is none. Who
+// has ended is in the way of others until somebody waits for it.
+pid_t stop_find(bool *is_end_ret);
+// Any thread that stands in a stop; a child too that is not traced, and is in the way of others.
+pid_t stop_find_behind_ends(void);
 // Until the kind is not STOP_NONE or `deadline` has passed (then STOP_NONE). `interruptible`: also ends, with
 // STOP_NONE, when a signal asks the tool to end.
 struct stop stop_wait(pid_t tid, uint64_t deadline, bool interruptible);

@@ -3,6 +3,7 @@
 without heapsnap; and what run says of processes that it does not record.
 usage: run_children.py [CASE...]"""
 
+import fcntl
 import glob
 import os
 import re
@@ -10,6 +11,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import termios
 import time
 
 from harness import (HEAPSNAP, as_user, check, check_equal, copy_for_everybody, heapsnap, leave_out, read_text, run_cases, say, start, status_fields, target_path,
@@ -232,6 +234,28 @@ def killed():
     say("  heapsnap killed: the child goes on to its end")
 
 
+def killed_on_the_way():
+    """So too where a child is on its way to its beginning: its loader stands, because nobody reads what it writes."""
+    ours, theirs = os.pipe()
+    fcntl.fcntl(theirs, fcntl.F_SETPIPE_SZ, 4096)
+    process = start([HEAPSNAP, "run", "-q", "--children", "--", "sh", "-c", f"LD_DEBUG=all {PROGRAM} return 7 2>&{theirs}; echo $?"], stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, pass_fds=[theirs])
+    os.close(theirs)
+    wait_until(lambda: int.from_bytes(fcntl.ioctl(ours, termios.FIONREAD, bytes(4)), sys.byteorder) > 3000, "the loader has filled the pipe")
+    time.sleep(0.1)
+    process.kill()
+    process.wait()
+    while os.read(ours, 65536):
+        pass
+    os.close(ours)
+    check_equal(process.stdout.read(), b"7\n", "status of the child")
+    process.stdout.close()
+    for request in range(380, 560, 18):  # from the exec of the first child to some time after its attach
+        result = shell("/bin/true; echo $?; /bin/true; echo $?", environment={"HEAPSNAP_KILL_AT_REQUEST": str(request)}, again=False)
+        check_equal((result.status, result.stdout), (-9, "0\n0\n"), f"killed at request {request}")
+    say("  heapsnap killed: so does one whose loader is at work, and whatever it is doing with it")
+
+
 def slow_writers():
     """No process stands because profiles are not written yet."""
     folder = temporary_directory()
@@ -315,4 +339,4 @@ def ordinary_user():
     say("  an ordinary user's")
 
 
-run_cases([kinds, ends, names, unharmed, on_the_way, killed_makers, left_over, left_over_makers, killed, slow_writers, many, told, beginning_is_exact, ordinary_user], "run_children")
+run_cases([kinds, ends, names, unharmed, on_the_way, killed_makers, left_over, left_over_makers, killed, killed_on_the_way, slow_writers, many, told, beginning_is_exact, ordinary_user], "run_children")

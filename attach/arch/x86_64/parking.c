@@ -45,6 +45,16 @@ void arch_set_call(struct user_regs_struct *registers, long number, const uint64
 	registers->rsp = stack;
 }
 
+void arch_start_call(struct user_regs_struct *registers, long number, const uint64_t arguments[6],
+		     uint64_t syscall_gadget, uint64_t stack)
+{
+	arch_set_call(registers, number, arguments, syscall_gadget, stack);
+	registers->rax = (uint64_t)number;
+	registers->orig_rax = UINT64_MAX; // as in arch_park
+	registers->eflags &= ~FLAGS_THAT_RAISE;
+	registers->rip = syscall_gadget;
+}
+
 void arch_set_no_call(struct user_regs_struct *registers, uint64_t syscall_gadget, uint64_t stack)
 {
 	registers->orig_rax = UINT64_MAX;

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The moment before any code of a program runs (launch.h): the places at which its thread stops there, and the stops on
+// its way. For launch_hold.c.
+#ifndef HEAPSNAP_ATTACH_PTRACE_LAUNCH_MOMENT_H
+#define HEAPSNAP_ATTACH_PTRACE_LAUNCH_MOMENT_H
+
+#include "attach/process/memory.h"
+#include "attach/ptrace/hold_place.h"
+#include "attach/ptrace/stop_wait.h"
+#include "base/error.h"
+#include "base/process.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { HOLDING_PLACES = 2 }; // the entry point, or what stands for it; the loader's function
+
+struct holding {
+	const struct process *process;
+	struct target_memory memory;
+	struct hold_place places[HOLDING_PLACES];
+	bool is_guarded;          // the loader's place alone is set
+	uint64_t r_debug;         // address; 0 = the loader does not say
+	uint64_t r_debug_pointer; // address of that address; 0 = so too
+	bool after_constructors;  // at the entry point constructors have run
+	bool is_followed;         // launch_held: it stays in stops of the whole process
+	bool is_stopped;          // in one of these
+};
+
+// From the stop of an exec on its way. On failure nothing is left, as after holding_end.
+struct hs_error *holding_begin(const struct process *process, bool is_followed, struct holding *ret) HS_MUST_CHECK;
+// Handles a stop. *is_there_ret: the moment has come, and what was written is taken out: it stands in the stop of a
+// place, at the instruction that is there again. *missed_ret, with that: constructors may have run before.
+struct hs_error *holding_take_stop(struct holding *holding, const struct stop *stop, bool *is_there_ret,
+				   bool *missed_ret) HS_MUST_CHECK;
+// *error, if any, is why it ends: then, if the process is not gone, what was written is taken out.
+void holding_end(struct holding *holding, struct hs_error **error);
+
+bool holding_has_places(const struct holding *holding);
+struct hs_error *holding_take_places(struct holding *holding) HS_MUST_CHECK;
+// So too of one that stands anywhere. *stop: where it stands, and afterwards.
+struct hs_error *holding_leave_places(struct holding *holding, struct stop *stop) HS_MUST_CHECK;
+// Its memory is another one.
+void holding_forget_places(struct holding *holding);
+
+// A stop by SIGSTOP and the like, from which SIGCONT wakes the process.
+bool stop_is_of_all(const struct stop *stop);
+
+#endif
