@@ -46,6 +46,18 @@ static void let_watchdog_speak(int status, const sigset_t *waited)
 	}
 }
 
+// Whether it has ended. The first process is also the one that waits for those whose parents have ended.
+static bool has_ended(pid_t child, int *status_ret)
+{
+	const pid_t whom = getpid() == FIRST_PROCESS ? -1 : child;
+	pid_t ended;
+
+	do
+		ended = waitpid(whom, status_ret, WNOHANG);
+	while (ended > 0 && ended != child);
+	return ended == child;
+}
+
 // pre: the signals of `waited` are blocked, SIGCHLD among them.
 static _Noreturn void wait_for(pid_t child, const sigset_t *waited, const sigset_t *mask)
 {
@@ -54,7 +66,7 @@ static _Noreturn void wait_for(pid_t child, const sigset_t *waited, const sigset
 
 		if (number > 0 && number != SIGCHLD)
 			kill(child, number);
-		if (waitpid(child, &status, WNOHANG) == child) {
+		if (has_ended(child, &status)) {
 			let_watchdog_speak(status, waited);
 			sigprocmask(SIG_SETMASK, mask, NULL);
 			end_like(status);

@@ -304,6 +304,20 @@ def killed():
     os.kill(program, signal.SIGTERM)
 
 
+def first_process():
+    """As the first process of a container it waits for processes whose parents have ended."""
+    if os.geteuid() != 0:
+        leave_out("root")
+        return
+    left = "for i in 1 2 3; do sh -c 'sleep 0.1 &'; done; sleep 1; grep -hs '^State' /proc/[0-9]*/status"
+    for option in ([], ["--children"]):
+        result = heapsnap("run", "-q", *option, "--", "sh", "-c", left, prefix=["unshare", "--pid", "--fork", "--mount-proc"])
+        check_equal(result.status, 0, str(result))
+        states = result.stdout.splitlines()
+        check(len(states) >= 3 and not [state for state in states if "zombie" in state], f"processes that nobody waits for: {states}")
+    say("  as the first process of a container")
+
+
 def ordinary_user():
     if os.geteuid() != 0:
         leave_out("root")
@@ -324,4 +338,4 @@ def ordinary_user():
     say("  an ordinary user's, with profiles meanwhile; not a set-user-ID program")
 
 
-run_cases([beginning, ends, threads, executes, streams, signals, terminal, stopped, meanwhile, views, refused, anyway, steps, killed, ordinary_user], "run")
+run_cases([beginning, ends, threads, executes, streams, signals, terminal, stopped, meanwhile, views, refused, anyway, steps, killed, first_process, ordinary_user], "run")
