@@ -104,3 +104,11 @@ bool parse_signal(const char *text, int *ret)
 	}
 	return false;
 }
+
+const char *parse_output_name(const char *text)
+{
+	const bool is_stream = strcmp(text, "/dev/stdout") == 0 || strcmp(text, "/dev/fd/1") == 0 ||
+			       strcmp(text, "/proc/self/fd/1") == 0;
+
+	return is_stream ? "-" : text;
+}

@@ -20,4 +20,7 @@ bool parse_rate(const char *text, uint32_t *ret);
 // The name of a signal, with or without SIG, or its number.
 bool parse_signal(const char *text, int *ret);
 
+// "-" for names of standard output, to which a file of the name cannot be meant (proto/output_file.h); else the text.
+const char *parse_output_name(const char *text);
+
 #endif

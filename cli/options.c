@@ -122,13 +122,7 @@ static bool take_exact(struct options *options, const char *text)
 
 static bool take_output(struct options *options, const char *text)
 {
-	// Names of standard output, to which a file of the name cannot be meant (proto/output_file.h).
-	static const char *const streams[] = { "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1" };
-
-	options->output = text;
-	for (size_t i = 0; i < sizeof(streams) / sizeof(streams[0]); i++)
-		if (strcmp(text, streams[i]) == 0)
-			options->output = "-";
+	options->output = parse_output_name(text);
 	return true;
 }
 
@@ -140,7 +134,7 @@ static bool take_format(struct options *options, const char *text)
 
 static bool take_at_exit(struct options *options, const char *text)
 {
-	options->at_exit = text;
+	options->at_exit = parse_output_name(text);
 	return *text || options_refuse(options, "%s", "the output file's name is empty");
 }
 

@@ -81,15 +81,6 @@ static struct hs_error *write_profile(struct profile_writer *writer, const struc
 	return profile_writer_write(writer, &writing, bytes_ret);
 }
 
-struct hs_error *hs_dump_try(const struct hs_dump_options *options)
-{
-	struct profile_writer writer;
-	struct hs_error *error = profile_writer_open(options->output, options->format, &writer);
-
-	profile_writer_discard(&writer);
-	return error;
-}
-
 struct hs_error *hs_dump_write(const struct named_profile *named, const struct hs_dump_options *options,
 			       const struct hs_story *story, uint64_t *bytes_ret)
 {

@@ -46,7 +46,8 @@ struct hs_error *hs_dump(const struct process *process, const struct hs_dump_opt
 struct heap_copy;
 struct hs_error *hs_dump_copied(struct heap_copy *copy, const struct hs_dump_options *options,
 				struct hs_dump_result *ret) HS_MUST_CHECK;
-// Whether a profile could be written there now: the error of hs_dump, before there is anything to write.
+// Whether a profile could be written there now: the error of hs_dump before it touches the process. NULL: none is to
+// be.
 struct hs_error *hs_dump_check_output(const char *path, enum profile_format format) HS_MUST_CHECK;
 
 void hs_dump_result_deinit(struct hs_dump_result *result);
@@ -68,8 +69,5 @@ struct hs_story {
 // HS_ERROR_NO_MEMORY.
 struct hs_error *hs_dump_write(const struct named_profile *named, const struct hs_dump_options *options,
 			       const struct hs_story *story, uint64_t *bytes_ret) HS_MUST_CHECK;
-
-// Whether the output could be written now: the errors of hs_dump before it touches the process.
-struct hs_error *hs_dump_try(const struct hs_dump_options *options) HS_MUST_CHECK;
 
 #endif

@@ -27,7 +27,7 @@ static struct hs_error *wait_and_dump(const struct process *process, const struc
 struct hs_error *hs_profile(const struct process *process, const struct hs_profile_options *options,
 			    struct hs_profile_result *ret)
 {
-	struct hs_error *error = hs_dump_try(&options->dump);
+	struct hs_error *error = hs_dump_check_output(options->dump.output, options->dump.format);
 
 	*ret = (struct hs_profile_result){ 0 };
 	if (!error)

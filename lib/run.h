@@ -73,8 +73,9 @@ struct hs_error *hs_run_begin(const struct hs_run_options *options, struct hs_ru
 			      struct hs_attach_result *attached_ret, bool *constructors_missed_ret,
 			      struct hs_error **why_ret) HS_MUST_CHECK;
 const struct process *hs_run_process(const struct hs_run *run);
-// Waits for the next event, and passes signals on meanwhile. After HS_RUN_ENDED there is none; signals have the
-// meaning then that they had before hs_run_begin.
+// Waits for the next event, and passes signals on meanwhile. Returns in the tool; with HS_RUN_SNAPSHOT or HS_RUN_CHILD
+// in a new process, which writes, destroys the copy and exits, without hs_run_end. After HS_RUN_ENDED there is none;
+// signals have the meaning then that they had before hs_run_begin.
 void hs_run_next(struct hs_run *run, struct hs_run_event *ret);
 // Waits for processes that still write their snapshots.
 void hs_run_end(struct hs_run *run);

@@ -196,11 +196,9 @@ static struct hs_error *write_file(const struct hs_watch_options *options, const
 
 static struct hs_error *try_outputs(const struct hs_watch_options *options)
 {
-	const struct hs_dump_options output = { .output = options->output, .format = options->format },
-				     page = { .output = options->page, .format = PROFILE_PAGE };
-	struct hs_error *error = hs_dump_try(&output);
+	struct hs_error *error = hs_dump_check_output(options->output, options->format);
 
-	return error ? error : hs_dump_try(&page);
+	return error ? error : hs_dump_check_output(options->page, PROFILE_PAGE);
 }
 
 struct hs_error *hs_watch(const struct process *process, const struct hs_watch_options *options,

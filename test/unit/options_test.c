@@ -289,6 +289,7 @@ static void test_run(void)
 	bad("run -o x --on '' -- a", "expects a signal");
 	bad("run -o - --every 1s -- a", "standard output is the command's");
 	bad("run --at-exit - -- a", "standard output is the command's");
+	bad("run --at-exit /dev/stdout -- a", "standard output is the command's");
 	bad("run --at-exit '' -- a", "name is empty");
 	bad("run -o x/ --every 1s -- a", "-o DIR/ is only valid with dump; add a file name to x/\n");
 	bad("run --format json -- a", "--format is of what -o and --at-exit write, and there is none");
