@@ -145,15 +145,14 @@ static void print_completeness(const struct options *options, const struct heap_
 			       bool is_one_of_several)
 {
 	HS_CLEANUP_FREE char *text = NULL;
-	struct hs_error *error = profile->is_foreign ? NULL : completeness_text(profile, &text);
+	bool is_complete = false;
+	struct hs_error *error = completeness_text(profile, &is_complete, &text);
 
-	if (profile->is_foreign)
-		console_print(options, "What is missing is not known: the file is another program's.\n");
-	else if (!error && is_one_of_several && strncmp(text, "Nothing", 7) == 0)
+	if (is_complete && is_one_of_several)
 		console_print(options, "Nothing lost of this process.\n");
 	else
 		console_print(options, "%s%s\n", error ? error->message : text,
-			      options->ledger || error || strncmp(text, "Nothing", 7) == 0
+			      options->ledger || error || is_complete || profile->is_foreign
 				      ? ""
 				      : " --ledger for all counters.");
 	hs_error_destroy(error);

@@ -115,11 +115,12 @@ static struct hs_error *update_callers(struct top *top)
 static struct hs_error *digest(struct top *top)
 {
 	struct hs_error *error = top_rows_make(&top->live->view.named, &top->live->growth, &top->rows);
+	bool is_complete;
 
 	free(top->completeness);
 	top->completeness = NULL;
 	if (!error)
-		error = completeness_text(&top->live->profile, &top->completeness);
+		error = completeness_text(&top->live->profile, &is_complete, &top->completeness);
 	if (!error)
 		error = update_callers(top);
 	snprintf(top->message, sizeof(top->message), "%s",

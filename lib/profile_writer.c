@@ -58,7 +58,8 @@ static struct hs_error *write_pprof(struct profile_writer *writer, const struct 
 	HS_CLEANUP_FREE char *truth = NULL;
 	struct drop_frames frames = { .drop = NULL };
 	size_t size = 0;
-	struct hs_error *error = what->compared_with ? NULL : completeness_text(what->profile, &truth);
+	bool is_complete;
+	struct hs_error *error = what->compared_with ? NULL : completeness_text(what->profile, &is_complete, &truth);
 
 	if (!error && what->named)
 		error = drop_frames_make(what->named, &frames);

@@ -104,15 +104,19 @@ static struct hs_error *add_losses(const struct heap_profile *profile, unsigned 
 	return error;
 }
 
-struct hs_error *completeness_text(const struct heap_profile *profile, char **ret)
+struct hs_error *completeness_text(const struct heap_profile *profile, bool *is_complete_ret, char **ret)
 {
 	HS_CLEANUP_FREE char *text = NULL;
 	struct hs_error *error = describe_cuts(profile, &text);
 
+	*is_complete_ret = false;
+	if (!error && profile->is_foreign)
+		return hs_format(ret, "What is missing is not known: the file is another program's.");
 	if (!error)
 		error = add_losses(profile, *text ? 1 : 0, &text);
 	if (error)
 		return error;
+	*is_complete_ret = !*text;
 	return *text ? hs_format(ret, "Incomplete: %s.", text) : hs_format(ret, "%s", "Nothing lost.");
 }
 

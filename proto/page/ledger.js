@@ -3,8 +3,6 @@
 import { VALUE_TYPES } from './data.js';
 import { byId, bytesText, countText, durationText, exactText, make, plural, timeText, withSign } from './text.js';
 
-const losses = (head) => head.ledger.filter((each) => each.loss && each.value > 0);
-
 function recordingText(head) {
 	const most = Math.max(head.interval_most, head.period);
 	if (!head.estimate)
@@ -24,19 +22,23 @@ function sentences(head) {
 	if (head.compared_with !== null)
 		return [`What changed since ${head.compared_with}: ${withSign(bytesText(bytes), bytes)}${error} in ${withSign(countText(objects), objects)} blocks that were recorded.`,
 			'Red grew, blue shrank; a frame is as wide as all that changed below it. Memory that malloc did not give is in neither profile.'];
-	const since = head.duration > 0 ? `since the attach ${durationText(head.duration)} before` : 'since the attach';
-	return [`Recorded: ${bytesText(bytes)}${error} in ${plural(objects, 'block')}, allocated ${since} and not freed.`,
-		'Not recorded: blocks older than the attach, freed memory that malloc keeps, and memory that was mapped by other means.'];
+	const since = head.duration > 0 ? `since the attach ${durationText(head.duration)} before` : 'since the attach', { memory } = head;
+	const process = memory ? `Process RSS ${bytesText(memory.rss)} (anonymous ${bytesText(memory.anonymous)}${memory.swapped ? `; swapped out ${bytesText(memory.swapped)}` : ''}). ` : '';
+	const only = head.selection ? `Only blocks ${head.selection}: ` : 'Recorded: ', what = 'blocks older than the attach, freed memory that malloc keeps, and memory that was mapped by other means.';
+	const unrecorded = memory && memory.anonymous + memory.swapped > bytes && !head.selection ? `${bytesText(memory.anonymous + memory.swapped - bytes)}: ` : '';
+	return [`${process}${only}${bytesText(bytes)}${error} in ${plural(objects, 'block')}, allocated ${since} and not freed.`,
+		`Not recorded: ${unrecorded}${what}${head.other_heap ? ` ${head.other_heap}` : ''}`];
 }
 
 export function drawHead(head) {
 	document.title = `${head.title} \u2013 heapsnap`;
 	byId('title').textContent = head.title;
 	byId('meta').replaceChildren(...metaTexts(head).map((text) => make('li', '', text)));
-	const [shown, missing] = sentences(head), lost = losses(head), truth = byId('truth');
+	const [shown, missing] = sentences(head), truth = byId('truth');
 	byId('shown').replaceChildren(make('strong', '', shown), ` ${missing}`);
-	truth.textContent = lost.length === 0 ? 'Nothing lost.' : `Incomplete: ${lost[0].text}${/[.:]$/.test(lost[0].text) ? '' : ':'} ${exactText(lost[0].value)}${lost.length > 1 ? `, and ${plural(lost.length - 1, 'other loss', 'other losses')} (Ledger)` : ''}`;
-	truth.className = lost.length === 0 ? 'whole' : 'loss';
+	truth.textContent = head.completeness ?? '';
+	truth.hidden = !head.completeness;
+	truth.className = head.complete ? 'whole' : 'loss';
 	byId('verdict').textContent = head.verdict ?? '';
 	byId('verdict').hidden = !head.verdict;
 }

@@ -4,6 +4,8 @@
 #include "base/cleanup.h"
 #include "base/printable.h"
 #include "proto/page/page_tree.h"
+#include "views/completeness.h"
+#include "views/other_heaps.h"
 
 static const int64_t NS_PER_MS = 1000000;
 
@@ -63,6 +65,43 @@ static void write_facts(const struct heap_profile *profile, const struct page_op
 	json_bool(json, "estimate", profile->is_estimate);
 	json_bool(json, "stopped", profile->is_stopped);
 	json_number(json, "stacks", profile->sample_count);
+}
+
+// As a screen says it: views/completeness.h. Of a difference there is nothing to say.
+static struct hs_error *write_completeness(const struct heap_profile *profile, const struct page_options *options,
+					   struct json *json)
+{
+	HS_CLEANUP_FREE char *text = NULL;
+	bool is_complete = true;
+	struct hs_error *error = options->compared_with ? NULL : completeness_text(profile, &is_complete, &text);
+
+	json_bool(json, "complete", is_complete);
+	return error ? error : write_text(json, "completeness", text);
+}
+
+static void write_memory(const struct profile_memory *memory, struct json *json)
+{
+	if (!memory->is_known) {
+		json_null(json, "memory");
+		return;
+	}
+	json_open(json, "memory", '{');
+	json_number(json, "rss", memory->rss);
+	json_number(json, "anonymous", memory->anonymous);
+	json_number(json, "swapped", memory->swapped);
+	json_close(json, '}');
+}
+
+// What of the process is in here.
+static struct hs_error *write_extent(const struct heap_profile *profile, const struct page_options *options,
+				     struct json *json)
+{
+	struct hs_error *error = write_text(json, "selection", profile->selection);
+
+	write_memory(&profile->memory, json);
+	if (!error)
+		error = write_text(json, "other_heap", other_heap_text(profile));
+	return error ? error : write_completeness(profile, options, json);
 }
 
 static struct hs_error *write_ledger(const struct heap_profile *profile, struct json *json)
@@ -127,6 +166,8 @@ struct hs_error *page_head_write(const struct heap_profile *profile, const struc
 	error = write_names(profile, options, json);
 	write_facts(profile, options, json);
 	write_total(profile, json);
+	if (!error)
+		error = write_extent(profile, options, json);
 	json_number(json, "strings", counts->strings);
 	json_number(json, "places", counts->places);
 	json_number(json, "nodes", counts->nodes);

@@ -92,7 +92,9 @@ def head_and_frames(check):
     check.equal("title", check.browser.run("return document.title"), "shopd \u2013 heapsnap")
     check.equal("meta", check.browser.run("return [...document.querySelectorAll('#meta li')].map((each) => each.textContent)"),
                 ["process 4711", "2026-07-25 17:20:00 UTC", "recorded for 62 min", "every allocation recorded"])
-    check("what is recorded", check.text("#shown").startswith("Recorded: 38.2 MiB in 75,710 blocks, allocated since the attach 62 min before"), check.text("#shown"))
+    check("the process, and what of it is recorded", check.text("#shown").startswith(
+        "Process RSS 398 MiB (anonymous 391 MiB). Recorded: 38.2 MiB in 75,710 blocks, allocated since the attach 62 min before"), check.text("#shown"))
+    check("what is not", "Not recorded: 353 MiB: blocks older than the attach" in check.text("#shown"), check.text("#shown"))
     check.equal("nothing is lost", check.text("#truth"), "Nothing lost.")
     check("the verdict", check.text("#verdict").startswith("Steady leak: shop::Cache::put"), check.text("#verdict"))
     frames = check.frames()

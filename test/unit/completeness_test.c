@@ -37,12 +37,14 @@ int main(void)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct heap_profile profile = { .ledger = (struct ledger_line *)cases[i].lines };
+		bool is_complete = i == 0;
 		char *text = NULL;
 
 		while (profile.ledger_count < 8 && cases[i].lines[profile.ledger_count].name)
 			profile.ledger_count++;
-		CHECK(!completeness_text(&profile, &text));
+		CHECK(!completeness_text(&profile, &is_complete, &text));
 		CHECK_STRING(text, cases[i].text);
+		CHECK_EQUAL(is_complete, strcmp(cases[i].text, "Nothing lost.") == 0);
 		free(text);
 	}
 	return CHECK_RESULT();
