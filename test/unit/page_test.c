@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "check.h"
 #include "made_named.h"
+#include "proto/known_profile.h"
 #include "proto/page/page.h"
 #include "proto/page/page_data.h"
 #include "proto/page/page_tree.h"
@@ -225,6 +226,7 @@ static void test_page(void)
 	if (page_is_built()) {
 		CHECK(!error);
 		CHECK_EQUAL(size, strlen(data));
+		CHECK(profile_is_known(data, size)); // a new one may replace it
 		CHECK(strncmp(data, "<!DOCTYPE html>", 15) == 0);
 		CHECK(strstr(data, "default-src 'none'") != NULL);
 		CHECK(strstr(data, BLOCK "{\"head\"") != NULL);
