@@ -16,6 +16,10 @@ const struct frame_pattern frame_patterns[] = {
 	       "calloc,realloc,free,memalign,valloc,pvalloc,cfree,reallocarray,posix_memalign,aligned_alloc,"
 	       "malloc_usable_size}"),
 	ALWAYS(ALLOCATOR, NULL,
+	       "{moz_x,moz_arena_,sn_}{malloc,calloc,realloc,free,memalign,valloc,posix_memalign,"
+	       "aligned_alloc,strdup,strndup,memdup}"),
+	ALWAYS(ALLOCATOR, NULL, "{rpmalloc_heap_*,rpzalloc,rpaligned_*,sn_rust_*,mi_strdup,mi_strndup,mi_free_*}"),
+	ALWAYS(ALLOCATOR, NULL,
 	       "{_int_malloc,_int_calloc,_int_realloc,_int_free*,_int_memalign,_mid_memalign,tcache_get*,"
 	       "tcache_put*,tcache_init,sysmalloc*,sysmalloc_mmap*,systrim,unlink_chunk,alloc_perturb,mremap_chunk,"
 	       "munmap_chunk}"),

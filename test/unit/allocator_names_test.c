@@ -2,6 +2,7 @@
 #include "check.h"
 #include "snapshot/symbols/allocator_names.h"
 #include "snapshot/symbols/demangle.h"
+#include "views/frame_rules.h"
 
 #include <stdlib.h>
 
@@ -146,8 +147,31 @@ static void check_demangled(const char *name, const char *expected)
 	free(text);
 }
 
+// A profile that another program has written does not say what an allocator is: the patterns of names have to know the
+// same ones, but for whatever type in Rust implements GlobalAlloc. A caller's frame is the site then, not one of these.
+static void test_patterns(void)
+{
+	struct frame_rules *rules = NULL;
+
+	CHECK(!frame_rules_create(&rules));
+	for (size_t i = 0; rules && i < sizeof(allocators) / sizeof(allocators[0]); i++) {
+		char *text = demangle(allocators[i]);
+		const struct frame_text frame = { text ? text : allocators[i], allocators[i], "", "/bin/app", false };
+		const enum frame_class class = frame_rules_judge(rules, &frame).class;
+
+		const bool is_own = class == FRAME_OWN || class == FRAME_UNKNOWN;
+
+		CHECK(!is_own || strstr(allocators[i], "GlobalAlloc"));
+		if (is_own && !strstr(allocators[i], "GlobalAlloc"))
+			fprintf(stderr, "own code: %s\n", frame.function);
+		free(text);
+	}
+	frame_rules_destroy(rules);
+}
+
 int main(void)
 {
+	test_patterns();
 	for (size_t i = 0; i < sizeof(allocators) / sizeof(allocators[0]); i++) {
 		CHECK(is_allocator_name(allocators[i]));
 		if (!is_allocator_name(allocators[i]))

@@ -1,6 +1,6 @@
 hs_unit_test(sandbox_test hs_snapshot)
 hs_unit_test(symbol_answer_test hs_snapshot)
-hs_unit_test(allocator_names_test hs_snapshot)
+hs_unit_test(allocator_names_test hs_snapshot hs_views)
 hs_unit_test(debuginfod_test hs_snapshot)
 hs_unit_test(perf_map_test hs_snapshot)
 hs_unit_test(range_index_test hs_snapshot)
