@@ -29,11 +29,11 @@ static void support(struct figures *figures)
 {
 	const struct growth *growth = figures->growth;
 	const struct trend *anonymous = &growth->anonymous;
+	const double gained = fmax(growth->all.blocks_gained_late, figures->kept_late);
 
 	figures->by_process = figures->process_grows && anonymous->rate >= 0.5 * figures->growing;
-	figures->is_supported =
-		figures->by_process || (!growth->is_estimate && growth->all.blocks_gained_late > 0 &&
-					growth->untracked_frees_late <= 0.2 * growth->all.blocks_gained_late);
+	figures->is_supported = figures->by_process ||
+				(!growth->is_estimate && gained > 0 && growth->untracked_frees_late <= 0.2 * gained);
 }
 
 // What stays when all that is recorded is taken off, with what malloc adds to each block, and only what is surely above
@@ -62,6 +62,9 @@ static struct figures figures_of(const struct growth *growth, const struct named
 			continue;
 		figures.top = figures.top ? figures.top : &growth->sites[i];
 		figures.growing += growth->sites[i].speed;
+		if (growth->sites[i].keeps)
+			figures.kept_late +=
+				growth->sites[i].survival.blocks_a_second * (growth->seconds - growth->middle);
 		figures.growing_count++;
 	}
 	figures.process_grows = growth->memory_is_known && anonymous->rises &&

@@ -253,15 +253,17 @@ void wandering_churn()
 		CHURN, SIZE_MAX);
 }
 
+constexpr std::size_t ENTRY = 4000;
+
 __attribute__((noinline)) void *entry()
 {
-	return touch(std::malloc(MESSAGE), MESSAGE); // line of the entries
+	return touch(std::malloc(ENTRY), ENTRY); // line of the entries
 }
 
 // From the moment on when it is told so: 12 MiB, full after 1.5 s; a new entry then takes the place of any other.
 void bounded_cache()
 {
-	constexpr std::size_t ENTRIES = (12 << 20) / MESSAGE;
+	constexpr std::size_t ENTRIES = (12 << 20) / ENTRY;
 	static void *entries[ENTRIES];
 	std::size_t count = 0;
 	char byte;
@@ -274,7 +276,7 @@ void bounded_cache()
 				count++;
 				std::free(place);
 				place = entry();
-				return MESSAGE;
+				return ENTRY;
 			},
 			8 << 20, SIZE_MAX);
 }
