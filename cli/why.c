@@ -28,16 +28,19 @@ static void print_head(const struct options *options, const struct hs_watch_resu
 						    " (then it executed another program, or was detached from)" };
 	const struct growth *growth = &result->growth;
 	const bool has_two = growth->cuts > 1;
-	char watched[NUMBER_SIZE], anonymous[NUMBER_SIZE], gained[NUMBER_SIZE], memory[100] = "";
+	char duration[NUMBER_SIZE], watched[NUMBER_SIZE + 6] = "", anonymous[NUMBER_SIZE], gained[NUMBER_SIZE],
+							  memory[100] = "";
 
 	if (growth->memory_is_known)
 		snprintf(memory, sizeof(memory), ": anonymous memory %s%s%s%s",
 			 number_bytes((uint64_t)number_whole(growth->anonymous.last), anonymous), has_two ? ", " : "",
 			 has_two ? number_bytes_signed(number_whole(growth->anonymous.gained), gained) : "",
 			 has_two ? " since the first" : "");
-	console_print(options, "Process %d watched for %s in %zu cut%s%s%s\n", (int)result->profile.pid,
-		      number_duration((uint64_t)number_whole(growth->seconds * 1e9), watched), growth->cuts,
-		      growth->cuts == 1 ? "" : "s", ends[result->end], memory);
+	if (has_two)
+		snprintf(watched, sizeof(watched), " for %s",
+			 number_duration((uint64_t)number_whole(growth->seconds * 1e9), duration));
+	console_print(options, "Process %d watched%s in %zu cut%s%s%s\n", (int)result->profile.pid, watched,
+		      growth->cuts, has_two ? "s" : "", ends[result->end], memory);
 }
 
 static void print_verdict(const struct options *options, const struct verdict *verdict)
@@ -57,12 +60,23 @@ static const char *heading_of(const struct growth_site *site)
 					     : "Sites that may grow; too little or too uneven to say:";
 }
 
+// "1.5 s": close cuts are told apart.
+static const char *moment_text(const struct growth *growth, double seconds, char *buffer)
+{
+	enum { CLOSE = 20 }; // seconds of the watch
+
+	if (growth->seconds > CLOSE)
+		return number_duration((uint64_t)number_whole(seconds * 1e9), buffer);
+	snprintf(buffer, NUMBER_SIZE, "%.1f s", seconds);
+	return buffer;
+}
+
 // How much is live of what was born in each part of the watch: what stays is in all parts, what lives for a while in
 // the youngest. Nothing is said where all stays: then it is what the site grows by.
 static void print_cohorts(const struct options *options, const struct growth *growth, const struct growth_site *site)
 {
 	const size_t cohorts = growth->cuts - 1, parts = cohorts < COHORTS_SHOWN ? cohorts : COHORTS_SHOWN;
-	char text[COHORTS_SHOWN * (3 * NUMBER_SIZE + 10)] = "", time[NUMBER_SIZE], number[NUMBER_SIZE],
+	char text[COHORTS_SHOWN * (3 * NUMBER_SIZE + 20)] = "", time[NUMBER_SIZE], number[NUMBER_SIZE],
 						     error[NUMBER_SIZE];
 	size_t length = 0;
 
@@ -78,7 +92,7 @@ static void print_cohorts(const struct options *options, const struct growth *gr
 		}
 		length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%s until %s", length ? ", " : "",
 					   number_bytes((uint64_t)number_whole(bytes), number),
-					   number_duration((uint64_t)number_whole(to * 1e9), time));
+					   moment_text(growth, to, time));
 		if (growth->is_estimate)
 			length += (size_t)snprintf(
 				text + length, sizeof(text) - length, " (±%s)",

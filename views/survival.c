@@ -97,7 +97,7 @@ static struct survival judge(const struct cohort_table *table, size_t born, size
 		survival.kind = SURVIVAL_GOES;
 	else if (now.bytes >= BYTES_LEAST && now.blocks >= BLOCKS_LEAST && gone <= 0.1 * then.bytes &&
 		 gone + error <= 0.2 * then.bytes && trend.rises && trend.late >= 0.5 * trend.early &&
-		 goes_on(table, born, 0.5 * trend.rate) && goes_on(table, looked, 0.25 * trend.rate))
+		 goes_on(table, born, 0.6 * trend.rate) && goes_on(table, looked, 0.25 * trend.rate))
 		survival.kind = SURVIVAL_STAYS;
 	return survival;
 }

@@ -11,9 +11,12 @@ struct hs_error *rule_not_enough_data(const struct figures *figures, bool *appli
 	*applies_ret = growth->cuts < TREND_LEAST || growth->seconds < VERDICT_SECONDS_LEAST;
 	if (!*applies_ret)
 		return NULL;
+	if (growth->cuts == 1)
+		return hs_format(&ret->text,
+				 "Not enough data: 1 cut; growth takes three cuts, and half a second at least");
 	return hs_format(&ret->text,
-			 "Not enough data: %zu cut%s in %s; growth takes three cuts, and half a second at least",
-			 growth->cuts, growth->cuts == 1 ? "" : "s", time_text(growth->seconds).text);
+			 "Not enough data: %zu cuts in %s; growth takes three cuts, and half a second at least",
+			 growth->cuts, time_text(growth->seconds).text);
 }
 
 // Neither what is live nor what was freed makes so much.

@@ -218,20 +218,30 @@ struct hs_error *rule_in_steps(const struct figures *figures, bool *applies_ret,
 	return error;
 }
 
+static double anonymous_at(const struct growth *growth, size_t cut)
+{
+	return (double)growth->facts[cut].memory.anonymous + (double)growth->facts[cut].memory.swapped;
+}
+
 struct hs_error *rule_levelled_off(const struct figures *figures, bool *applies_ret, struct finding *ret)
 {
 	const struct growth *growth = figures->growth;
 	const struct growth_site *site = NULL;
 	HS_CLEANUP_FREE char *name = NULL;
+	double early, late;
 	struct hs_error *error;
 
 	for (size_t i = 0; i < growth->count && !site; i++)
 		site = growth->sites[i].live.levels_off ? &growth->sites[i] : NULL;
+	if (!site || !growth->memory_is_known)
+		return NULL;
+	late = anonymous_at(growth, growth->cuts - 1) - anonymous_at(growth, growth->cuts / 2);
+	early = growth->anonymous.gained - late;
 	// Without the process's growth it is what an attach looks like: blocks that come and go, of which the recorded
 	// ones take the place of others.
-	*applies_ret = site && growth->memory_is_known && site->live.gained >= VERDICT_MEMORY_LEAST &&
-		       growth->anonymous.gained >= 0.5 * site->live.gained &&
-		       growth->anonymous.late < 0.25 * growth->anonymous.early && !figures->process_grows;
+	*applies_ret = site->live.gained >= VERDICT_MEMORY_LEAST &&
+		       growth->anonymous.gained >= 0.5 * site->live.gained && late < 0.25 * early &&
+		       !figures->process_grows;
 	if (!*applies_ret)
 		return NULL;
 	ret->site = site;
@@ -244,7 +254,7 @@ struct hs_error *rule_levelled_off(const struct figures *figures, bool *applies_
 				   rate_text(site->live.early).text, rate_text(site->live.late).text);
 	if (!error)
 		error = add_reason(ret, "the process's anonymous memory did the same (%s, then %s)",
-				   rate_text(growth->anonymous.early).text, rate_text(growth->anonymous.late).text);
+				   gain_text(early).text, gain_text(late).text);
 	if (!error && site->survival.kind == SURVIVAL_GOES)
 		error = add_reason(
 			ret,

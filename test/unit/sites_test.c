@@ -60,6 +60,9 @@ static void test_sites(const struct frame_rules *rules)
 	CHECK_EQUAL(view.shown_count, 7);
 	for (size_t i = 0; i < EXPECTED && view.sites.count == EXPECTED; i++)
 		check_site(&view, i);
+	for (size_t i = 0; i < EXPECTED && view.sites.count == EXPECTED; i++)
+		CHECK_EQUAL(view.sites.of_samples[expected[i].sample], i);
+	CHECK_EQUAL(view.sites.of_samples[2], 0); // the first site's other stack
 	profile_view_deinit(&view);
 }
 
@@ -100,6 +103,8 @@ static void test_options(const struct frame_rules *rules)
 			 first ? (int)first->values.live_bytes : 0, view.sites.count, (int)view.shown.live_bytes);
 		CHECK_STRING(text, cases[i].expected);
 		CHECK(view.kept);
+		for (size_t k = 0; view.kept && k < made_profile.sample_count; k++)
+			CHECK_EQUAL(view.sites.of_samples[k] != UINT32_MAX, view.kept[k]);
 		profile_view_deinit(&view);
 		stack_filter_destroy(filter);
 	}

@@ -24,6 +24,9 @@ struct hand_watch {
 	struct {
 		double live[CUTS], made[CUTS];
 		double blocks[CUTS]; // left out: one for each 256 bytes
+		// By which it is known which blocks are which; 0 = it is not. `keeps`: what stays of each cohort, all
+		// else that is live is of the last one. `left`: of a cohort there is so much left a cut later.
+		double keeps, left;
 	} sites[SITES];
 	double frees[CUTS]; // untracked
 	double error;       // of each live value; 0 = all is recorded
@@ -40,6 +43,11 @@ struct hand_watch {
 #define LINE(a, x)                                                                                                     \
 	{                                                                                                              \
 		a, (a) + (x), (a) + 2 * (x), (a) + 3 * (x), (a) + 4 * (x), (a) + 5 * (x), (a) + 6 * (x)                \
+	}
+
+#define WANDERING                                                                                                      \
+	{                                                                                                              \
+		20, 26, 22, 25, 21, 27, 23                                                                             \
 	}
 
 static const struct hand_watch watches[] = {
@@ -172,6 +180,74 @@ static const struct hand_watch watches[] = {
 	  .memory = { 100, 100, 100, 100, 100, 100, 130 },
 	  .sites = { { .live = LEVEL(2) } },
 	  .expected = "undecided" },
+	{ .name = "leak amid churn at its site",
+	  .memory = LEVEL(100),
+	  .sites = { { .live = WANDERING, .made = LINE(20, 200), .keeps = .4 } },
+	  .expected = "steady-leak a" },
+	{ .name = "the same, and which blocks are which is not known",
+	  .memory = LEVEL(100),
+	  .sites = { { .live = WANDERING, .made = LINE(20, 200) } },
+	  .expected = "nothing-grows" },
+	{ .name = "leak amid churn, and older blocks are freed",
+	  .memory = LEVEL(100),
+	  .sites = { { .live = WANDERING, .made = LINE(20, 200), .keeps = .4 } },
+	  .frees = LINE(0, 30),
+	  .expected = "undecided a" },
+	{ .name = "a few more blocks than before the attach are freed",
+	  .memory = LEVEL(100),
+	  .sites = { { .live = WANDERING, .made = LINE(20, 200), .keeps = .4 } },
+	  .frees = LINE(0, .3),
+	  .expected = "steady-leak a" },
+	{ .name = "leak amid churn by estimates: whether older blocks are freed is not known",
+	  .memory = LEVEL(100),
+	  .sites = { { .live = WANDERING, .made = LINE(20, 200), .keeps = .4 } },
+	  .error = .05,
+	  .expected = "undecided a" },
+	{ .name = "the same, and the process grows",
+	  .memory = LINE(100, .4),
+	  .sites = { { .live = WANDERING, .made = LINE(20, 200), .keeps = .4 } },
+	  .error = .05,
+	  .expected = "steady-leak a" },
+	{ .name = "leak amid churn, of which estimates show next to nothing",
+	  .memory = LINE(100, .4),
+	  .sites = { { .live = WANDERING, .made = LINE(20, 200), .keeps = .4 } },
+	  .error = .5,
+	  .expected = "undecided" },
+	{ .name = "two sites leak so, one of them twice as fast",
+	  .memory = LEVEL(100),
+	  .sites = { { .live = WANDERING, .made = LINE(20, 200), .keeps = .4 },
+		     { .live = WANDERING, .made = LINE(20, 200), .keeps = .8 } },
+	  .expected = "steady-leak b" },
+	{ .name = "three do, as fast as each other",
+	  .memory = LEVEL(100),
+	  .sites = { { .live = WANDERING, .made = LINE(20, 200), .keeps = .4 },
+		     { .live = WANDERING, .made = LINE(20, 200), .keeps = .4 },
+		     { .live = WANDERING, .made = LINE(20, 200), .keeps = .4 } },
+	  .expected = "growth a" },
+	{ .name = "leak amid churn, and another site that grows faster",
+	  .memory = LINE(100, 4.4),
+	  .sites = { { .live = WANDERING, .made = LINE(20, 200), .keeps = .4 }, { .live = LINE(0, 4), .keeps = 4 } },
+	  .expected = "steady-leak b" },
+	{ .name = "churn that wanders",
+	  .memory = LEVEL(100),
+	  .sites = { { .live = WANDERING, .made = LINE(20, 200), .left = .001 } },
+	  .expected = "nothing-grows" },
+	{ .name = "more blocks live at a time, and none of them for long: grows, and is no leak",
+	  .memory = LINE(100, 2),
+	  .sites = { { .live = LINE(20, 2), .made = LINE(20, 200), .left = .001 } },
+	  .expected = "growth a" },
+	{ .name = "blocks that go late: most of those of half-way are there",
+	  .memory = LINE(100, 9),
+	  .sites = { { .live = LINE(9, 9), .made = LINE(9, 12), .left = .8 } },
+	  .expected = "growth a" },
+	{ .name = "cache that levelled off, and exchanges its blocks",
+	  .memory = { 100, 120, 140, 155, 155, 155, 155 },
+	  .sites = { { .live = { 0, 20, 40, 55, 55, 55, 55 }, .made = LINE(0, 20), .left = .6 } },
+	  .expected = "levelled-off a" },
+	{ .name = "cache that was full at once",
+	  .memory = { 100, 155, 155, 155, 155, 155, 155 },
+	  .sites = { { .live = { 0, 55, 55, 55, 55, 55, 55 }, .made = LINE(0, 20), .left = .6 } },
+	  .expected = "levelled-off a" },
 	{ .name = "two cuts",
 	  .memory = LINE(100, 10),
 	  .sites = { { .live = LINE(0, 10) } },
@@ -216,6 +292,44 @@ static struct growth_value value_at(const struct hand_watch *watch, size_t site,
 	return (struct growth_value){ live * MIB, blocks, made * MIB, blocks, watch->error * MIB };
 }
 
+static bool has_cohorts(const struct hand_watch *watch, size_t site)
+{
+	return watch->sites[site].keeps > 0 || watch->sites[site].left > 0;
+}
+
+// In MiB. All sum up to what is live.
+static double cohort_at(const struct hand_watch *watch, size_t site, size_t cut, size_t cohort)
+{
+	const double live = watch->sites[site].live[cut], keeps = watch->sites[site].keeps,
+		     left = watch->sites[site].left;
+	double weights = 0;
+
+	if (keeps > 0)
+		return cohort < cut ? (cohort ? keeps : 0) : live - keeps * (cut > 0 ? (double)cut - 1 : 0);
+	for (size_t i = 0; i <= cut; i++)
+		weights += pow(left, (double)(cut - i));
+	return live * pow(left, (double)(cut - cohort)) / weights;
+}
+
+static void cohorts_make(const struct hand_watch *watch, size_t cut, struct cohort_cut *ret)
+{
+	const double error = watch->error * MIB;
+
+	ret->entries = calloc(SITES * CUTS, sizeof(*ret->entries));
+	ret->sites = calloc(SITES, sizeof(*ret->sites));
+	for (uint32_t site = 0; site < SITES; site++) {
+		if (!has_cohorts(watch, site))
+			continue;
+		ret->sites[ret->site_count++] = site;
+		for (uint32_t i = 0; i <= cut; i++) {
+			const double bytes = cohort_at(watch, site, cut, i) * MIB;
+
+			ret->entries[ret->count++] =
+				(struct cohort_entry){ site, i, { bytes, bytes / 256, bytes * error } };
+		}
+	}
+}
+
 static void series_make(const struct hand_watch *watch, const struct site *sites, struct growth_series *ret)
 {
 	*ret = (struct growth_series){ .count = watch->cuts ? watch->cuts : CUTS, .last_count = SITES };
@@ -245,7 +359,10 @@ static void series_make(const struct hand_watch *watch, const struct site *sites
 			.untracked_frees = 1000 * watch->frees[cut],
 			.has_losses = watch->has_losses,
 			.is_estimate = watch->error > 0,
+			.epoch = (uint32_t)cut + 1,
+			.floor = watch->error * MIB,
 		};
+		cohorts_make(watch, cut, &ret->cohorts[cut]);
 	}
 }
 
@@ -286,25 +403,73 @@ static void test_watches(const struct hand_profile *hand, const struct site *sit
 	}
 }
 
+static const struct hand_watch *watch_named(const char *name)
+{
+	size_t i = 0;
+
+	while (strcmp(watches[i].name, name) != 0)
+		i++;
+	return &watches[i];
+}
+
+// What the first finding says.
 static void test_words(const struct hand_profile *hand, const struct site *sites)
 {
-	struct growth_series series;
-	struct growth growth;
-	struct verdict verdict;
+	static const struct {
+		const char *name, *text, *reasons[FINDING_REASONS_MAX];
+	} said[] = {
+		{ "steady leak",
+		  "Steady leak at one site: put (cache.cpp:18) grows by 921.6 KiB/s",
+		  { "it grows all the time (921.6 KiB/s in the first half, 921.6 KiB/s in the second), and makes 100 % of "
+		    "what grows",
+		    "its blocks stay: all that was live after 30 s is live still",
+		    "the process's anonymous memory grows with it, by 1.0 MiB/s" } },
+		{ "leak amid churn at its site",
+		  "Steady leak at one site: put (cache.cpp:18) keeps 41.0 KiB/s of the 20.0 MiB/s that it allocates",
+		  { "of what it allocated in the first 30 s, 41.0 KiB/s ±<0.1 % is live still (41.0 KiB/s in the first half "
+		    "of that time, 41.0 KiB/s in the second)",
+		    "these blocks stay: none of them was freed after 40 s",
+		    "hardly any older block is freed meanwhile (0 since 30 s), so these come on top" } },
+		{ "leak amid churn, and older blocks are freed",
+		  "Undecided: put (cache.cpp:18) keeps 41.0 KiB/s of the 20.0 MiB/s that it allocates, and that the process "
+		  "grows by it is not shown",
+		  { "anonymous memory 0 B/s, recorded live blocks 25.6 KiB/s, freed again 19.9 MiB/s; malloc's heaps 0 B/s",
+		    "a longer watch may show it" } },
+		{ "more blocks live at a time, and none of them for long: grows, and is no leak",
+		  "Growth at one site: put (cache.cpp:18) grows by 204.8 KiB/s",
+		  { "older blocks go, so this is no plain leak: of what it allocated in the first 30 s, 0 B is live still, "
+		    "and after 40 s it was 28.7 KiB",
+		    "the process's anonymous memory grows with it, by 204.8 KiB/s" } },
+		{ "blocks that go late: most of those of half-way are there",
+		  "Growth at one site: put (cache.cpp:18) grows by 921.6 KiB/s",
+		  { "older blocks go, so this is no plain leak: of what it allocated in the first 30 s, 19.9 MiB is live still, "
+		    "and after 40 s it was 26.1 MiB",
+		    "the process's anonymous memory grows with it, by 921.6 KiB/s" } },
+		{ "cache that was full at once",
+		  "Levelled off: put (cache.cpp:18) has grown by 55.0 MiB, and does not grow any more",
+		  { "938.7 KiB/s in the first half of the watch, 0 B/s in the second",
+		    "the process's anonymous memory did the same (+55.0 MiB, then 0 B)",
+		    "its older blocks go as newer ones come: of what was live after 30 s, 19 % is live still" } },
+	};
 
-	series_make(&watches[0], sites, &series);
-	CHECK(!growth_make(&series, &growth));
-	CHECK(!verdict_make(&growth, &hand->named, &verdict));
-	CHECK_STRING(verdict.findings[0].text, "Steady leak at one site: put (cache.cpp:18) grows by 921.6 KiB/s");
-	CHECK_EQUAL(verdict.findings[0].reason_count, 3);
-	CHECK_STRING(verdict.findings[0].reasons[0],
-		     "it grows all the time (921.6 KiB/s in the first half, 921.6 KiB/s in "
-		     "the second), and makes 100 % of what grows");
-	CHECK_STRING(verdict.findings[0].reasons[1], "its blocks stay: all that was live after 30 s is live still");
-	CHECK_STRING(verdict.findings[0].reasons[2], "the process's anonymous memory grows with it, by 1.0 MiB/s");
-	verdict_deinit(&verdict);
-	growth_deinit(&growth);
-	growth_series_deinit(&series);
+	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++) {
+		struct growth_series series;
+		struct growth growth;
+		struct verdict verdict;
+		const struct finding *finding;
+
+		series_make(watch_named(said[i].name), sites, &series);
+		CHECK(!growth_make(&series, &growth));
+		CHECK(!verdict_make(&growth, &hand->named, &verdict));
+		finding = &verdict.findings[0];
+		CHECK_STRING(finding->text, said[i].text);
+		for (size_t k = 0; k < FINDING_REASONS_MAX; k++)
+			CHECK_STRING(k < finding->reason_count ? finding->reasons[k] : "",
+				     said[i].reasons[k] ? said[i].reasons[k] : "");
+		verdict_deinit(&verdict);
+		growth_deinit(&growth);
+		growth_series_deinit(&series);
+	}
 }
 
 // What grows by less than can be told of is not called nothing.
