@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs that grow, each in its own way, at 2 MiB a second of the clock, however little processor time they get; and
-// some that only seem to. usage: planted_leaks WHICH, see `problems` below. They run until they are killed, or have made
-// 256 MiB.
+// some that only seem to. usage: planted_leaks WHICH, see `problems` below. They run until they are killed, or have
+// made 256 MiB.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -170,7 +170,7 @@ void before_attach()
 // What is to be freed later, and when: the blocks themselves are the list.
 class later
 {
-    public:
+      public:
 	void free_at(double time, void *block)
 	{
 		list *const item = new (block) list{ slots[number(time)] };
@@ -187,7 +187,7 @@ class later
 			}
 	}
 
-    private:
+      private:
 	static constexpr std::size_t SLOTS = 512; // of 10 ms: more than any block lives
 
 	struct list {

@@ -194,68 +194,65 @@ static void describe_cohorts(const struct growth *growth, size_t site, char *tex
 				       from->cohorts[i].bytes);
 }
 
+// What is said of a and b.
+static const struct {
+	const char *name;
+	struct untold untold;
+	bool thin;
+	const char *leaks, *churns;
+} told[] = {
+	{ "all",
+	  { SIZE_MAX, SIZE_MAX, SIZE_MAX },
+	  false,
+	  "stays, survived 30000: 0-0 0 0 0 0-2 10000 10000 10000 2-4 10000 10000 10000 4-6 10000 10000 10000 6-8 "
+	  "10000 10000 10000 8-10 10000 10000 10000 10-12 10000 10000 10000",
+	  "unsure, survived 0: 0-0 500 500 0 0-2 40000 501 0 2-4 40000 500 0 4-6 40000 501 0 6-8 40000 500 0 8-10 "
+	  "40000 501 0 10-12 40000 500 500" },
+	{ "every second cut gone",
+	  { SIZE_MAX, SIZE_MAX, SIZE_MAX },
+	  true,
+	  "unsure, survived 40000: 0-0 0 0 0 0-4 20000 20000 20000 4-8 20000 20000 20000 8-12 20000 20000 20000",
+	  "unsure, survived 0: 0-0 500 500 0 0-4 80000 500 0 4-8 80000 500 0 8-12 80000 500 500" },
+	{ "one cut does not tell",
+	  { 3, SIZE_MAX, SIZE_MAX },
+	  false,
+	  "unknown, survived 30000:",
+	  "unknown, survived 0:" },
+	{ "and is gone", { 3, SIZE_MAX, SIZE_MAX }, true, "unsure, survived 40000:", "unsure, survived 0:" },
+	{ "one has stopped the process",
+	  { SIZE_MAX, 2, SIZE_MAX },
+	  false,
+	  "unknown, survived 30000:",
+	  "unknown, survived 0:" },
+	{ "the last one has", { SIZE_MAX, 6, SIZE_MAX }, false, "stays, survived 30000:", "unsure, survived 0:" },
+	{ "a part of a's blocks is missing",
+	  { SIZE_MAX, SIZE_MAX, 4 },
+	  false,
+	  "unknown, survived 30000:",
+	  "unsure, survived 0:" },
+};
+
 // From the profiles' cohorts to those of sites, and what of these the watch is told of.
 static void test_cohorts(void)
 {
-	static const struct {
-		const char *name;
-		struct untold untold;
-		bool thin;
-		const char *leaks, *churns; // what is said of a and b
-	} cases[] = {
-		{ "all",
-		  { SIZE_MAX, SIZE_MAX, SIZE_MAX },
-		  false,
-		  "stays, survived 30000: 0-0 0 0 0 0-2 10000 10000 10000 2-4 10000 10000 10000 4-6 10000 10000 10000 6-8 "
-		  "10000 10000 10000 8-10 10000 10000 10000 10-12 10000 10000 10000",
-		  "unsure, survived 0: 0-0 500 500 0 0-2 40000 501 0 2-4 40000 500 0 4-6 40000 501 0 6-8 40000 500 0 8-10 "
-		  "40000 501 0 10-12 40000 500 500" },
-		{ "every second cut gone",
-		  { SIZE_MAX, SIZE_MAX, SIZE_MAX },
-		  true,
-		  "unsure, survived 40000: 0-0 0 0 0 0-4 20000 20000 20000 4-8 20000 20000 20000 8-12 20000 20000 20000",
-		  "unsure, survived 0: 0-0 500 500 0 0-4 80000 500 0 4-8 80000 500 0 8-12 80000 500 500" },
-		{ "one cut does not tell",
-		  { 3, SIZE_MAX, SIZE_MAX },
-		  false,
-		  "unknown, survived 30000:",
-		  "unknown, survived 0:" },
-		{ "and is gone", { 3, SIZE_MAX, SIZE_MAX }, true, "unsure, survived 40000:", "unsure, survived 0:" },
-		{ "one has stopped the process",
-		  { SIZE_MAX, 2, SIZE_MAX },
-		  false,
-		  "unknown, survived 30000:",
-		  "unknown, survived 0:" },
-		{ "the last one has",
-		  { SIZE_MAX, 6, SIZE_MAX },
-		  false,
-		  "stays, survived 30000:",
-		  "unsure, survived 0:" },
-		{ "a part of a's blocks is missing",
-		  { SIZE_MAX, SIZE_MAX, 4 },
-		  false,
-		  "unknown, survived 30000:",
-		  "unsure, survived 0:" },
-	};
-
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
 		struct watch watch;
 		char got[1000], text[600], expected[1000];
 
-		watch_make_told(&watch, CUTS, false, &cases[i].untold);
-		if (cases[i].thin) {
+		watch_make_told(&watch, CUTS, false, &told[i].untold);
+		if (told[i].thin) {
 			growth_deinit(&watch.growth);
 			growth_series_thin(&watch.series);
 			CHECK(!growth_make(&watch.series, &watch.growth));
 		}
 		describe_cohorts(&watch.growth, 0, text, sizeof(text));
-		text[strlen(cases[i].leaks)] = 0;
-		snprintf(got, sizeof(got), "%s: %s", cases[i].name, text);
-		snprintf(expected, sizeof(expected), "%s: %s", cases[i].name, cases[i].leaks);
+		text[strlen(told[i].leaks)] = 0;
+		snprintf(got, sizeof(got), "%s: %s", told[i].name, text);
+		snprintf(expected, sizeof(expected), "%s: %s", told[i].name, told[i].leaks);
 		CHECK_STRING(got, expected);
 		describe_cohorts(&watch.growth, 2, text, sizeof(text));
-		text[strlen(cases[i].churns)] = 0;
-		CHECK_STRING(text, cases[i].churns);
+		text[strlen(told[i].churns)] = 0;
+		CHECK_STRING(text, told[i].churns);
 		CHECK(watch.growth.sites[0].grows && !watch.growth.sites[0].keeps); // it rises by what stays
 		watch_free(&watch);
 	}
