@@ -6,7 +6,6 @@
 enum {
 	CUTS_LEAST = 5,
 	COHORTS_LEAST = 2, // and so three points of a line
-	BLOCKS_LEAST = 5,  // as many may be there by chance
 };
 // Less than this is no leak, however steady.
 static const double BYTES_LEAST = 4096;
@@ -39,6 +38,12 @@ static double error_of_gone(const struct cohort_table *table, size_t looked, con
 					: fmax(then->variance - now->variance, 0);
 
 	return fmax(sqrt(variance), table->floor[last]);
+}
+
+// Where blocks go by chance, some more or less go in the time that was looked at: bytes, one standard deviation.
+static double chance_of_gone(const struct cohort_value *then, const struct cohort_value *now)
+{
+	return then->blocks > 0 ? then->bytes / then->blocks * sqrt(fmax(then->blocks - now->blocks, 0) + 1) : 0;
 }
 
 // How much is left of all born up to each cut. What stays of each cohort adds up to a line.
@@ -79,7 +84,8 @@ static struct survival judge(const struct cohort_table *table, size_t born, size
 {
 	const struct cohort_value then = cohorts_at(table, looked, 1, born),
 				  now = cohorts_at(table, table->cuts - 1, 1, born);
-	const double gone = then.bytes - now.bytes, error = error_of_gone(table, looked, &then, &now);
+	const double gone = then.bytes - now.bytes, error = error_of_gone(table, looked, &then, &now),
+		     chance = chance_of_gone(&then, &now);
 	const struct trend trend = trend_of_births(table, born);
 	struct survival survival = { .kind = SURVIVAL_UNSURE,
 				     .born = born,
@@ -93,10 +99,11 @@ static struct survival judge(const struct cohort_table *table, size_t born, size
 				     .late = trend.late,
 				     .blocks_a_second = now.blocks / table->seconds[born] };
 
-	if ((then.bytes >= BYTES_LEAST && gone - 2 * error > 0.1 * then.bytes) || all_go(table, born, &now))
+	if ((then.bytes >= BYTES_LEAST && gone - 2 * fmax(error, chance) > 0.1 * then.bytes) ||
+	    all_go(table, born, &now))
 		survival.kind = SURVIVAL_GOES;
-	else if (now.bytes >= BYTES_LEAST && now.blocks >= BLOCKS_LEAST && gone <= 0.1 * then.bytes &&
-		 gone + error <= 0.2 * then.bytes && trend.rises && trend.late >= 0.5 * trend.early &&
+	else if (now.bytes >= BYTES_LEAST && gone <= 0.1 * then.bytes &&
+		 gone + fmax(error, 2 * chance) <= 0.2 * then.bytes && trend.rises && trend.late >= 0.5 * trend.early &&
 		 goes_on(table, born, 0.6 * trend.rate) && goes_on(table, looked, 0.25 * trend.rate))
 		survival.kind = SURVIVAL_STAYS;
 	return survival;
