@@ -99,8 +99,9 @@ static struct survival judge(const struct cohort_table *table, size_t born, size
 				     .late = trend.late,
 				     .blocks_a_second = now.blocks / table->seconds[born] };
 
-	if ((then.bytes >= BYTES_LEAST && gone - 2 * fmax(error, chance) > 0.1 * then.bytes) ||
-	    all_go(table, born, &now))
+	if (all_go(table, born, &now) ||
+	    (then.bytes >= BYTES_LEAST && gone - 2 * fmax(error, chance) > 0.1 * then.bytes &&
+	     then.blocks - now.blocks > 0.1 * then.blocks)) // not a table of a map that was replaced by a larger one
 		survival.kind = SURVIVAL_GOES;
 	else if (now.bytes >= BYTES_LEAST && gone <= 0.1 * then.bytes &&
 		 gone + fmax(error, 2 * chance) <= 0.2 * then.bytes && trend.rises && trend.late >= 0.5 * trend.early &&

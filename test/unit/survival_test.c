@@ -14,6 +14,7 @@ static const struct survival_case {
 	const char *name;
 	double first[COHORTS], then[LOOKED], now[COHORTS];
 	double block;     // KiB a block; 0 = 1
+	double large;     // KiB: one more block of the second cohort, which goes between these two cuts
 	double floor;     // KiB: of an estimate, whose records are of so much each; 0 = exact
 	bool downsampled; // between the two cuts
 	size_t cuts;      // 0 = all
@@ -59,6 +60,11 @@ static const struct survival_case {
 	  .then = { 9000, 9000, 9000, 9000 },
 	  .now = { 0, 0, 9000, 9000, 9000, 9000 },
 	  .kind = SURVIVAL_GOES },
+	{ .name = "leak, and a large block that is replaced by a larger one",
+	  .now = { 640, 640, 640, 640, 640, 1640 },
+	  .block = .05,
+	  .large = 500,
+	  .kind = SURVIVAL_UNSURE },
 	{ .name = "loaded once", .now = { 9000, 10, 0, 0, 0, 0 }, .kind = SURVIVAL_UNSURE },
 	{ .name = "loaded for half of the time", .now = { 900, 900, 900, 0, 0, 0 }, .kind = SURVIVAL_UNSURE },
 	{ .name = "and some more at last", .now = { 900, 900, 900, 0, 0, 900 }, .kind = SURVIVAL_UNSURE },
@@ -150,6 +156,10 @@ static void make_table(const struct survival_case *from, struct cohort_table *ta
 				     then = is_given(from->then, LOOKED) && i <= LOOKED ? from->then[i - 1] : now;
 
 			values[cut * cuts + i] = value_of(from, cut + 1 == cuts ? now : cut == i ? first : then);
+			if (cut == LOOKED && i == 2 && from->large > 0) {
+				values[cut * cuts + i].bytes += from->large * KIB;
+				values[cut * cuts + i].blocks++;
+			}
 		}
 	}
 }
