@@ -17,7 +17,7 @@
 
 #define FOR_DEFAULT UINT64_C(60000000000) // ns
 
-enum { UNSURE_ROWS = 3, TEMPORARY_ROWS = 3 };
+enum { UNSURE_ROWS = 3, TEMPORARY_ROWS = 3, COHORTS_SHOWN = 6 };
 
 static void print_head(const struct options *options, const struct hs_watch_result *result)
 {
@@ -27,15 +27,20 @@ static void print_head(const struct options *options, const struct hs_watch_resu
 					    [HS_WATCH_PROCESS_LEFT] =
 						    " (then it executed another program, or was detached from)" };
 	const struct growth *growth = &result->growth;
-	char watched[NUMBER_SIZE], anonymous[NUMBER_SIZE], gained[NUMBER_SIZE], memory[100] = "";
+	const bool has_two = growth->cuts > 1;
+	char duration[NUMBER_SIZE], watched[NUMBER_SIZE + 6] = "", anonymous[NUMBER_SIZE], gained[NUMBER_SIZE],
+							  memory[100] = "";
 
 	if (growth->memory_is_known)
-		snprintf(memory, sizeof(memory), ": anonymous memory %s, %s since the first",
-			 number_bytes((uint64_t)number_whole(growth->anonymous.last), anonymous),
-			 number_bytes_signed(number_whole(growth->anonymous.gained), gained));
-	console_print(options, "Process %d watched for %s in %zu cut%s%s%s\n", (int)result->profile.pid,
-		      number_duration((uint64_t)number_whole(growth->seconds * 1e9), watched), growth->cuts,
-		      growth->cuts == 1 ? "" : "s", ends[result->end], memory);
+		snprintf(memory, sizeof(memory), ": anonymous memory %s%s%s%s",
+			 number_bytes((uint64_t)number_whole(growth->anonymous.last), anonymous), has_two ? ", " : "",
+			 has_two ? number_bytes_signed(number_whole(growth->anonymous.gained), gained) : "",
+			 has_two ? " since the first" : "");
+	if (has_two)
+		snprintf(watched, sizeof(watched), " for %s",
+			 number_duration((uint64_t)number_whole(growth->seconds * 1e9), duration));
+	console_print(options, "Process %d watched%s in %zu cut%s%s%s\n", (int)result->profile.pid, watched,
+		      growth->cuts, has_two ? "s" : "", ends[result->end], memory);
 }
 
 static void print_verdict(const struct options *options, const struct verdict *verdict)
@@ -55,11 +60,67 @@ static const char *heading_of(const struct growth_site *site)
 					     : "Sites that may grow; too little or too uneven to say:";
 }
 
-static struct hs_error *print_growing(const struct options *options, const struct named_profile *named,
+// "1.5 s": close cuts are told apart.
+static const char *moment_text(const struct growth *growth, double seconds, char *buffer)
+{
+	enum { CLOSE = 20 }; // seconds of the watch
+
+	if (growth->seconds > CLOSE)
+		return number_duration((uint64_t)number_whole(seconds * 1e9), buffer);
+	snprintf(buffer, NUMBER_SIZE, "%.1f s", seconds);
+	return buffer;
+}
+
+// How much is live of what was born in each part of the watch: what stays is in all parts, what lives for a while in
+// the youngest. Nothing is said where all stays: then it is what the site grows by.
+static void print_cohorts(const struct options *options, const struct growth *growth, const struct growth_site *site)
+{
+	const size_t cohorts = growth->cuts - 1, parts = cohorts < COHORTS_SHOWN ? cohorts : COHORTS_SHOWN;
+	char text[COHORTS_SHOWN * (3 * NUMBER_SIZE + 20)] = "", time[NUMBER_SIZE], number[NUMBER_SIZE],
+						     error[NUMBER_SIZE];
+	size_t length = 0;
+
+	if (!site->cohorts || (site->survived_share >= 1 && !site->keeps))
+		return;
+	for (size_t part = 0; part < parts; part++) {
+		double bytes = 0, variance = 0, to = 0;
+
+		for (size_t i = part * cohorts / parts + 1; i <= (part + 1) * cohorts / parts; i++) {
+			bytes += site->cohorts[i].bytes;
+			variance += site->cohorts[i].error * site->cohorts[i].error;
+			to = site->cohorts[i].to;
+		}
+		length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%s until %s", length ? ", " : "",
+					   number_bytes((uint64_t)number_whole(bytes), number),
+					   moment_text(growth, to, time));
+		if (growth->is_estimate)
+			length += (size_t)snprintf(
+				text + length, sizeof(text) - length, " (±%s)",
+				number_error(number_whole(bytes), (uint64_t)number_whole(ceil(sqrt(variance))), error));
+	}
+	console_print(options, "        live now, by birth: %s\n", text);
+}
+
+// "; of what was live half-way, 99 % stays"
+static void write_survived(const struct growth *growth, const struct growth_site *site, char *text, size_t room)
+{
+	const bool is_bound = site->survival.kind == SURVIVAL_UNKNOWN;
+
+	*text = 0;
+	if (site->survived_share >= 1)
+		snprintf(text, room, "; all that was live half-way stays");
+	else if (site->survived_share >= 0.01)
+		snprintf(text, room, "; of what was live half-way, %s%.0f %%%s stays",
+			 !is_bound && growth->is_estimate ? "about " : "", floor(100 * site->survived_share),
+			 is_bound ? " at least" : "");
+}
+
+static struct hs_error *print_growing(const struct options *options, const struct hs_watch_result *result,
 				      const struct growth_site *site)
 {
+	const struct named_profile *named = &result->view.named;
 	char rate[NUMBER_SIZE], error_text[NUMBER_SIZE], live[NUMBER_SIZE], blocks[NUMBER_SIZE],
-		a_second[NUMBER_SIZE + 4], plus_minus[NUMBER_SIZE + 4] = "", survived[80] = "", state[240];
+		a_second[NUMBER_SIZE + 4], plus_minus[NUMBER_SIZE + 4] = "", survived[80], state[240];
 	const char *const row[] = { a_second, plus_minus };
 	const struct table_text text = site_row_text(named, site->site);
 	struct table table = { .options = options };
@@ -71,21 +132,18 @@ static struct hs_error *print_growing(const struct options *options, const struc
 	// What does not rise steadily has no rate, and so no error of one.
 	if (site->grows)
 		snprintf(plus_minus, sizeof(plus_minus), "±%s",
-			 number_error(number_whole(site->speed), (uint64_t)number_whole(ceil(site->live.error)),
+			 number_error(number_whole(site->speed), (uint64_t)number_whole(ceil(site->speed_error)),
 				      error_text));
 	error = table_row(&table, row, 0, &text);
 	if (error)
 		return error;
-	if (site->survived_share >= 1)
-		snprintf(survived, sizeof(survived), "; all that was live half-way stays");
-	else if (site->survived_share >= 0.01)
-		snprintf(survived, sizeof(survived), "; of what was live half-way, %.0f %% at least stays",
-			 floor(100 * site->survived_share));
+	write_survived(&result->growth, site, survived, sizeof(survived));
 	snprintf(state, sizeof(state), "%s live in %s block%s%s%s",
 		 number_bytes((uint64_t)number_whole(site->live.last), live),
 		 number_short((uint64_t)number_whole(site->blocks_last), blocks), site->blocks_last == 1 ? "" : "s",
 		 survived, site->in_steps ? ", in steps" : "");
 	console_print(options, "        %s\n", state);
+	print_cohorts(options, &result->growth, site);
 	return site_path_print(options, named, site->site);
 }
 
@@ -106,7 +164,7 @@ static struct hs_error *print_sites(const struct options *options, const struct 
 		if (strcmp(heading, before) != 0)
 			console_print(options, "%s\n", heading);
 		before = heading;
-		error = print_growing(options, &result->view.named, site);
+		error = print_growing(options, result, site);
 	}
 	return error;
 }
@@ -146,13 +204,16 @@ static struct hs_error *print_temporary(const struct options *options, const str
 	return error;
 }
 
-static void print_process(const struct options *options, const struct growth *growth)
+// Not where the verdict has said so, or that nothing can be said.
+static void print_process(const struct options *options, const struct hs_watch_result *result)
 {
+	const struct growth *growth = &result->growth;
+	const enum verdict_kind kind = result->verdict.findings[0].kind;
 	const double explained = growth_explained(growth);
 	char process[NUMBER_SIZE], recorded[NUMBER_SIZE], text[400];
 	const int64_t live = number_whole(growth->all.live.rate);
 
-	if (!growth->memory_is_known)
+	if (!growth->memory_is_known || kind == VERDICT_NOTHING_GROWS || kind == VERDICT_NOT_ENOUGH_DATA)
 		return;
 	if (explained < 0)
 		snprintf(text, sizeof(text),
@@ -198,8 +259,7 @@ static struct hs_error *print_result(const struct options *options, const struct
 		error = print_temporary(options, result);
 	if (error)
 		return error;
-	if (result->verdict.findings[0].kind != VERDICT_NOTHING_GROWS) // which has said so
-		print_process(options, &result->growth);
+	print_process(options, result);
 	other_heap = other_heap_text(&result->profile);
 	if (other_heap)
 		console_print(options, "%s\n", other_heap);

@@ -54,7 +54,33 @@ static void put_verdict(struct json *json, const struct hs_watch_result *result)
 	json_close(json, ']');
 }
 
-static void put_site(struct json *json, const struct named_profile *named, const struct growth_site *site)
+// What is known of its cohorts by identity.
+static void put_survival(struct json *json, const struct growth *growth, const struct growth_site *site)
+{
+	const struct survival *survival = &site->survival;
+
+	json_string(json, "survival", survival_kind_name(survival->kind));
+	json_real(json, "kept_rate", survival->kind == SURVIVAL_STAYS ? survival->rate : 0);
+	json_real(json, "kept_rate_error", survival->kind == SURVIVAL_STAYS ? survival->error : 0);
+	json_open(json, "cohorts", '[');
+	for (size_t i = 0; i < growth->cuts && site->cohorts; i++) {
+		const struct growth_cohort *cohort = &site->cohorts[i];
+
+		json_open(json, NULL, '{');
+		json_real(json, "from", cohort->from);
+		json_real(json, "to", cohort->to);
+		json_real(json, "alloc_bytes", cohort->allocated);
+		json_real(json, "live_bytes_then", cohort->then);
+		json_real(json, "live_bytes", cohort->bytes);
+		json_real(json, "live_objects", cohort->blocks);
+		json_real(json, "live_bytes_error", cohort->error);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
+static void put_site(struct json *json, const struct growth *growth, const struct named_profile *named,
+		     const struct growth_site *site)
 {
 	json_open(json, NULL, '{');
 	put_place(json, named, site->site);
@@ -78,6 +104,7 @@ static void put_site(struct json *json, const struct named_profile *named, const
 	json_real(json, "temporary_rate", site->temporary_rate);
 	json_real(json, "survived_bytes", site->survived);
 	json_real(json, "survived_share", site->survived_share);
+	put_survival(json, growth, site);
 	json_close(json, '}');
 }
 
@@ -129,7 +156,7 @@ bool why_print_json(const struct options *options, const struct hs_watch_result 
 	put_cuts(&json, &result->series);
 	json_open(&json, "sites", '[');
 	for (size_t i = 0; i < growth->count; i++)
-		put_site(&json, &result->view.named, &growth->sites[i]);
+		put_site(&json, growth, &result->view.named, &growth->sites[i]);
 	json_close(&json, ']');
 	json_string(&json, "output", options->output ? options->output : "");
 	json_number(&json, "bytes", result->output_bytes);

@@ -49,9 +49,13 @@ static uint64_t heap_bytes(const struct process *process)
 static struct hs_error *take_cut(const struct process *process, const struct hs_watch_options *options,
 				 struct hs_watch_result *result, int64_t *first_ns)
 {
-	const struct hs_dump_options dump = {
-		.no_cache = options->no_cache, .debuginfod = options->debuginfod
-	}; // nor a view, which would point into what moves
+	uint32_t epochs[TREND_MOST];
+	const struct hs_dump_options dump = { .no_cache = options->no_cache,
+					      .debuginfod = options->debuginfod,
+					      // no view, which would point into what moves
+					      .blocks = { .cohort_epochs = epochs,
+							  .cohort_epoch_count =
+								  growth_series_epochs(&result->series, epochs) } };
 	struct growth_cut facts = { .heap_bytes = heap_bytes(process) };
 	struct hs_dump_result cut;
 	struct hs_error *error = hs_dump(process, &dump, &cut);

@@ -22,6 +22,11 @@ struct block_selection {
 	const char *thread;            // id or name of the thread that allocated them, borrowed; NULL = any
 	struct profile_cut since;      // recorded after that snapshot of the same attach; of session 0 = any
 	unsigned labels;               // enum block_label
+	// Earlier snapshots of the same attach, their epochs in the order of time: live blocks are also told by which
+	// of these they are older than (heap_profile.cohorts). Borrowed; 0 of them = not asked for. One of a snapshot
+	// that has stopped the threads is 0, and divides nothing.
+	const uint32_t *cohort_epochs;
+	size_t cohort_epoch_count;
 };
 
 static inline bool block_selection_is_part(const struct block_selection *selection)

@@ -57,6 +57,7 @@ void heap_profile_deinit(struct heap_profile *profile)
 	for (size_t i = 0; i < profile->label_text_count; i++)
 		free(profile->label_texts[i]);
 	free(profile->label_texts);
+	free(profile->cohorts);
 	free(profile->selection);
 	free(profile->mappings);
 	free(profile->modules);

@@ -68,6 +68,13 @@ struct profile_sample {
 	struct profile_values values;
 };
 
+// Live blocks of a stack that were recorded between two earlier snapshots.
+struct profile_cohort {
+	uint32_t sample;            // index into heap_profile.samples, of one with that stack
+	uint32_t number;            // of the snapshots asked for (block_selection.h), how many were over by then
+	struct profile_values live; // of live values alone
+};
+
 // A loaded object at some time since attach.
 struct profile_module {
 	char *path; // owned
@@ -122,6 +129,8 @@ struct heap_profile {
 	size_t ledger_count, ledger_room;
 	char **label_texts; // owned, as the texts are; fit to be shown
 	size_t label_text_count;
+	struct profile_cohort *cohorts; // of all live blocks, in no order; NULL = not asked for. Not in files
+	size_t cohort_count;
 
 	int64_t time_ns;       // wall clock of the snapshot, UTC
 	int64_t duration_ns;   // since attach

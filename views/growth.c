@@ -2,6 +2,7 @@
 #include "views/growth.h"
 
 #include "base/array.h"
+#include "base/cleanup.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -32,7 +33,7 @@ static void value_add(struct growth_value *to, const struct growth_value *from)
 }
 
 static struct hs_error *add_site(struct growth_series *series, const struct heap_profile *profile,
-				 const struct site *site, const uint32_t *places, size_t *room)
+				 const struct site *site, const uint32_t *places, size_t *room, uint32_t *number_ret)
 {
 	const size_t cut = series->count;
 	uint32_t number = 0;
@@ -50,6 +51,7 @@ static struct hs_error *add_site(struct growth_series *series, const struct heap
 		series->values[cut][series->value_counts[cut]] = (struct growth_value){ 0 };
 	for (; series->last_count <= number; series->last_count++)
 		series->last[series->last_count] = NULL;
+	*number_ret = number;
 	value_add(&series->values[cut][number], &value);
 	if (!series->last[number])
 		series->last[number] = site;
@@ -61,11 +63,15 @@ static void describe(const struct heap_profile *profile, struct growth_cut *cut)
 	cut->memory = profile->memory;
 	cut->live_bytes = profile->total.live_bytes;
 	cut->is_estimate = profile->is_estimate;
+	cut->epoch = profile->cut.epoch;
+	cut->floor = profile->is_estimate ? profile_interval(profile) : 0;
 	for (size_t i = 0; i < profile->ledger_count; i++) {
 		const struct ledger_line *line = &profile->ledger[i];
 
 		if (strcmp(line->name, "unknown_frees") == 0)
 			cut->untracked_frees = (double)line->value;
+		if (strcmp(line->name, "downsampled") == 0)
+			cut->downsampled = (double)line->value;
 		cut->has_losses = cut->has_losses || (line->value && strncmp(line->name, "lost_", 5) == 0);
 	}
 }
@@ -74,18 +80,24 @@ struct hs_error *growth_series_add(struct growth_series *series, const struct gr
 				   const struct named_profile *named, const struct site_list *sites)
 {
 	const size_t cut = series->count;
-	uint32_t *places = NULL;
+	HS_CLEANUP_FREE uint32_t *numbers = malloc((sites->count + 1) * sizeof(*numbers)); // of the sites
+	HS_CLEANUP_FREE uint32_t *places = NULL;
 	size_t room = 0;
-	struct hs_error *error = site_keys_places(&series->keys, named, MATCH_LINES, &places);
+	struct hs_error *error =
+		numbers ? site_keys_places(&series->keys, named, MATCH_LINES, &places) : &hs_error_no_memory;
 
 	series->cuts[cut] = *facts;
 	describe(named->profile, &series->cuts[cut]);
 	series->totals[cut] = value_of(named->profile, &named->profile->total);
 	for (size_t i = 0; i < series->last_count; i++)
 		series->last[i] = NULL;
-	for (size_t i = 0; i < sites->count && i < GROWTH_SITES_MAX && !error; i++)
-		error = add_site(series, named->profile, &sites->items[i], places, &room);
-	free(places);
+	for (size_t i = 0; i < sites->count && !error; i++) {
+		numbers[i] = UINT32_MAX;
+		if (i < GROWTH_SITES_MAX)
+			error = add_site(series, named->profile, &sites->items[i], places, &room, &numbers[i]);
+	}
+	if (!error)
+		error = cohort_cut_make(named->profile, sites, numbers, cut == 0, &series->cohorts[cut]);
 	series->count++;
 	return error;
 }
@@ -95,7 +107,10 @@ void growth_series_thin(struct growth_series *series)
 	for (size_t i = 1; i < series->count; i++) {
 		if (i % 2) {
 			free(series->values[i]);
+			cohort_cut_deinit(&series->cohorts[i]);
 		} else {
+			cohort_cut_thin(&series->cohorts[i]);
+			series->cohorts[i / 2] = series->cohorts[i];
 			series->cuts[i / 2] = series->cuts[i];
 			series->totals[i / 2] = series->totals[i];
 			series->values[i / 2] = series->values[i];
@@ -103,8 +118,16 @@ void growth_series_thin(struct growth_series *series)
 		}
 		series->values[i] = NULL;
 		series->value_counts[i] = 0;
+		series->cohorts[i] = (struct cohort_cut){ 0 };
 	}
 	series->count = (series->count + 1) / 2;
+}
+
+size_t growth_series_epochs(const struct growth_series *series, uint32_t ret[TREND_MOST])
+{
+	for (size_t i = 0; i < series->count; i++)
+		ret[i] = series->cuts[i].epoch;
+	return series->count;
 }
 
 void growth_series_drop_first(struct growth_series *series)
@@ -112,6 +135,8 @@ void growth_series_drop_first(struct growth_series *series)
 	const size_t left = series->count - 1;
 	const double seconds = left > 0 ? series->cuts[1].seconds : 0;
 
+	for (size_t i = 0; i < series->count; i++)
+		cohort_cut_deinit(&series->cohorts[i]);
 	free(series->values[0]);
 	memmove(series->cuts, series->cuts + 1, left * sizeof(series->cuts[0]));
 	memmove(series->totals, series->totals + 1, left * sizeof(series->totals[0]));
@@ -126,8 +151,10 @@ void growth_series_drop_first(struct growth_series *series)
 
 void growth_series_deinit(struct growth_series *series)
 {
-	for (size_t i = 0; i < series->count; i++)
+	for (size_t i = 0; i < series->count; i++) {
 		free(series->values[i]);
+		cohort_cut_deinit(&series->cohorts[i]);
+	}
 	free(series->last);
 	site_keys_deinit(&series->keys);
 	*series = (struct growth_series){ 0 };
@@ -156,16 +183,71 @@ static bool is_in_steps(const struct growth_value *values, size_t count)
 	return values[count - 1].live_bytes / last_blocks > 1.4 * first_size;
 }
 
-static void survive(const struct growth_value *middle, const struct growth_value *last, struct growth_site *ret)
+// Whether it is known at each cut which blocks are which.
+static bool has_cohorts(const struct growth_series *series)
 {
-	// What was allocated since may be all that was freed since, or none of it.
-	const double survived = last->live_bytes - (last->alloc_bytes - middle->alloc_bytes);
+	for (size_t i = 0; i < series->count; i++)
+		if (!series->cohorts[i].entries || (!series->cuts[i].epoch && i + 1 < series->count))
+			return false;
+	return series->count > 0;
+}
+
+// The cohorts of a site; false = of some cut they are not known. `table` has room.
+static bool fill_table(const struct growth_series *series, uint32_t site, const struct growth_value *values,
+		       struct cohort_table *table)
+{
+	const size_t cuts = series->count;
+
+	if (!cohort_cut_has(&series->cohorts[cuts - 1], site))
+		return false;
+	for (size_t i = 0; i < cuts; i++) {
+		const bool is_there = values[i].alloc_objects > 0 || values[i].live_bytes > 0,
+			   was_there = i > 0 && values[i - 1].alloc_objects > 0;
+
+		if (!cohort_cut_has(&series->cohorts[i], site) && (is_there || was_there))
+			return false;
+		cohort_cut_row(&series->cohorts[i], site, cuts, &table->values[i * cuts]);
+		// A part of them would look as if the rest had gone.
+		if (fabs(cohorts_at(table, i, 0, cuts - 1).bytes - values[i].live_bytes) >
+		    1000 + values[i].live_bytes / 1000)
+			return false;
+	}
+	return true;
+}
+
+// What has lived since the middle cut.
+static void survive(const struct growth_value *values, const struct cohort_table *table, size_t count,
+		    struct growth_site *ret)
+{
+	const struct growth_value *middle = &values[count / 2], *last = &values[count - 1];
+	// Where it is not known which blocks are which, what was allocated since may be all that was freed since, or
+	// none of it.
+	const double survived = table ? cohorts_at(table, count - 1, 0, count / 2).bytes
+				      : last->live_bytes - (last->alloc_bytes - middle->alloc_bytes);
 
 	ret->survived = fmin(fmax(survived, 0), middle->live_bytes);
 	ret->survived_share = middle->live_bytes > 0 ? ret->survived / middle->live_bytes : 0;
 }
 
-static struct growth_site site_of(const struct growth_series *series, const struct growth_value *values)
+// Whether it grows, and how fast. What lies in the rise of live bytes is what the site holds more at a time, be it the
+// same blocks or others; what stays of the cohorts shows in that, or is hidden by what comes and goes beside it.
+static void judge_site(struct growth_site *site)
+{
+	const struct trend *live = &site->live;
+	const bool stays = site->survival.kind == SURVIVAL_STAYS && !site->in_steps,
+		   levels_off = live->levels_off && live->gained >= GAINED_LEAST && !site->in_steps,
+		   rises = live->rises && live->gained >= GAINED_LEAST && !levels_off && !site->in_steps;
+
+	site->live.levels_off = levels_off && !stays;
+	site->grows = rises || stays;
+	site->keeps = stays && (!rises || live->rate < 0.5 * site->survival.rate);
+	site->speed = site->keeps ? site->survival.rate : rises ? live->rate : live->gained / live->seconds;
+	site->speed_error = site->keeps ? site->survival.error : live->error;
+}
+
+// `table`: NULL = which blocks are which is not known.
+static struct growth_site site_of(const struct growth_series *series, const struct growth_value *values,
+				  const struct cohort_table *table)
 {
 	double seconds[TREND_MOST], live[TREND_MOST], errors[TREND_MOST];
 	const size_t count = series->count;
@@ -181,17 +263,37 @@ static struct growth_site site_of(const struct growth_series *series, const stru
 		errors[i] = values[i].error;
 	}
 	site.live = trend_make(seconds, live, errors, count);
-	survive(middle, last, &site);
+	survive(values, table, count, &site);
+	if (table)
+		site.survival = survival_judge(table);
 	if (!site.live.is_known)
 		return site;
 	site.alloc_rate = fmax(allocated, 0) / site.live.seconds;
 	site.alloc_blocks_rate = fmax(last->alloc_objects - first->alloc_objects, 0) / site.live.seconds;
 	site.temporary_rate = fmax(allocated - site.live.gained, 0) / site.live.seconds;
 	site.in_steps = site.live.gained >= GAINED_LEAST && is_in_steps(values, count);
-	site.live.levels_off = site.live.levels_off && site.live.gained >= GAINED_LEAST && !site.in_steps;
-	site.grows = site.live.rises && site.live.gained >= GAINED_LEAST && !site.live.levels_off && !site.in_steps;
-	site.speed = site.grows ? site.live.rate : site.live.gained / site.live.seconds;
+	judge_site(&site);
 	return site;
+}
+
+static void put_cohorts(const struct cohort_table *table, const struct growth_value *values, struct growth_cohort *ret)
+{
+	const size_t last = table->cuts - 1;
+
+	for (size_t i = 0; i < table->cuts; i++) {
+		const struct cohort_value now = cohorts_at(table, last, i, i);
+		const double before = i ? values[i - 1].alloc_bytes : 0;
+
+		ret[i] = (struct growth_cohort){
+			.from = i ? table->seconds[i - 1] : 0,
+			.to = table->seconds[i],
+			.allocated = fmax(values[i].alloc_bytes - before, 0),
+			.then = cohorts_at(table, i, i, i).bytes,
+			.bytes = now.bytes,
+			.blocks = now.blocks,
+			.error = fmax(sqrt(now.variance), table->floor[last]),
+		};
+	}
 }
 
 static int rank_of(const struct growth_site *site)
@@ -211,24 +313,62 @@ static int compare_sites(const void *left, const void *right)
 	return order ? order : (a->site > b->site) - (a->site < b->site); // as they stand in their list
 }
 
+// What the cohorts of all sites have in common; without room where they are not known.
+static struct hs_error *begin_table(const struct growth_series *series, struct cohort_table *ret)
+{
+	*ret = (struct cohort_table){ .cuts = series->count };
+	for (size_t i = 0; i < series->count; i++) {
+		ret->seconds[i] = series->cuts[i].seconds;
+		ret->floor[i] = series->cuts[i].floor;
+		ret->downsampled[i] = series->cuts[i].downsampled;
+	}
+	if (!has_cohorts(series))
+		return NULL;
+	ret->values = calloc(series->count * series->count, sizeof(*ret->values));
+	return ret->values ? NULL : &hs_error_no_memory;
+}
+
+static void make_site(const struct growth_series *series, uint32_t number, struct cohort_table *table,
+		      struct growth_cohort **room, struct growth_site *ret)
+{
+	struct growth_value values[TREND_MOST];
+	bool is_known;
+
+	for (size_t cut = 0; cut < series->count; cut++)
+		values[cut] = value_at(series, cut, number);
+	is_known = table->values && fill_table(series, number, values, table);
+	*ret = site_of(series, values, is_known ? table : NULL);
+	ret->number = number;
+	ret->site = series->last[number];
+	if (!is_known)
+		return;
+	put_cohorts(table, values, *room);
+	ret->cohorts = *room;
+	*room += series->count;
+}
+
 static struct hs_error *make_sites(const struct growth_series *series, struct growth *ret)
 {
-	struct growth_value values[TREND_MOST] = { 0 };
+	// Only those that it is known of at the last cut have any.
+	const size_t known = series->cohorts[series->count - 1].site_count;
+	struct growth_cohort *room;
+	struct cohort_table table;
+	struct hs_error *error = begin_table(series, &table);
 
 	ret->sites = calloc(series->last_count + 1, sizeof(*ret->sites));
-	if (!ret->sites)
-		return &hs_error_no_memory;
-	for (size_t i = 0; i < series->last_count; i++) {
-		if (!series->last[i])
-			continue;
-		for (size_t cut = 0; cut < series->count; cut++)
-			values[cut] = value_at(series, cut, i);
-		ret->sites[ret->count] = site_of(series, values);
-		ret->sites[ret->count].number = (uint32_t)i;
-		ret->sites[ret->count++].site = series->last[i];
-	}
-	qsort(ret->sites, ret->count, sizeof(*ret->sites), compare_sites);
-	return NULL;
+	ret->cohorts = calloc(known * series->count + 1, sizeof(*ret->cohorts));
+	room = ret->cohorts;
+	if (!ret->sites || !ret->cohorts)
+		error = &hs_error_no_memory;
+	for (size_t i = 0; i < series->last_count && !error; i++)
+		if (series->last[i])
+			make_site(series, (uint32_t)i, &table, &room, &ret->sites[ret->count++]);
+	free(table.values);
+	if (error)
+		growth_deinit(ret);
+	else
+		qsort(ret->sites, ret->count, sizeof(*ret->sites), compare_sites);
+	return error;
 }
 
 static struct trend trend_of(const struct growth_series *series, double (*value)(const struct growth_cut *cut))
@@ -263,7 +403,7 @@ struct hs_error *growth_make(const struct growth_series *series, struct growth *
 		.rss = trend_of(series, rss_of),
 		.anonymous = trend_of(series, anonymous_of),
 		.heap = trend_of(series, heap_of),
-		.all = site_of(series, series->totals),
+		.all = site_of(series, series->totals, NULL),
 		.untracked_frees_late = last->untracked_frees - series->cuts[middle].untracked_frees,
 		.middle = series->cuts[middle].seconds,
 		.facts = series->cuts,
@@ -276,6 +416,7 @@ struct hs_error *growth_make(const struct growth_series *series, struct growth *
 void growth_deinit(struct growth *growth)
 {
 	free(growth->sites);
+	free(growth->cohorts);
 	*growth = (struct growth){ 0 };
 }
 

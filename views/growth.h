@@ -4,9 +4,11 @@
 #ifndef HEAPSNAP_VIEWS_GROWTH_H
 #define HEAPSNAP_VIEWS_GROWTH_H
 
+#include "views/cohort_series.h"
 #include "views/named_profile.h"
 #include "views/site_keys.h"
 #include "views/sites.h"
+#include "views/survival.h"
 #include "views/trend.h"
 
 #include <stdbool.h>
@@ -25,6 +27,9 @@ struct growth_cut {
 	double untracked_frees;       // since attach: of blocks that are not recorded
 	bool has_losses;              // allocations were lost
 	bool is_estimate;             // then untracked frees are not known
+	uint32_t epoch;               // profile_cut.epoch; 0 = blocks are not told by it
+	double floor;                 // no standard error of bytes is below it; 0 = all is exact
+	double downsampled;           // records, so far
 };
 
 // What a site, or all of them, holds at a cut. Bytes and blocks.
@@ -39,6 +44,7 @@ struct growth_series {
 	struct growth_value totals[TREND_MOST];
 	struct growth_value *values[TREND_MOST]; // owned: of the sites, by number
 	size_t value_counts[TREND_MOST];         // sites with a higher number were not there yet
+	struct cohort_cut cohorts[TREND_MOST];   // of the sites
 	size_t count;
 	const struct site **last; // owned: the sites by number, borrowed of the list added last; NULL = not in it
 	size_t last_count, last_room;
@@ -46,14 +52,26 @@ struct growth_series {
 };
 
 // Adds a cut: what `facts` has that the profile does not say (seconds, heap_bytes), and the profile's sites. Only the
-// last one's `sites` must live on. pre: count < TREND_MOST. HS_ERROR_NO_MEMORY: the series can only be freed then.
+// last one's `sites` must live on. Which blocks stay is known if the profile tells them by the series' epochs
+// (growth_series_epochs). pre: count < TREND_MOST. HS_ERROR_NO_MEMORY: the series can only be freed then.
 struct hs_error *growth_series_add(struct growth_series *series, const struct growth_cut *facts,
 				   const struct named_profile *named, const struct site_list *sites) HS_MUST_CHECK;
+// The epochs of the cuts that are there, in order: what the next profile is to tell its blocks by
+// (block_selection.cohort_epochs). Returns how many.
+size_t growth_series_epochs(const struct growth_series *series, uint32_t ret[TREND_MOST]);
 // Every second cut goes; the first one stays. pre: an odd number, so that the last one stays too.
 void growth_series_thin(struct growth_series *series);
-// Forgets the oldest cut; seconds count from the next one then. pre: there is one
+// Forgets the oldest cut, and which blocks are which; seconds count from the next one then. pre: there is one
 void growth_series_drop_first(struct growth_series *series);
 void growth_series_deinit(struct growth_series *series);
+
+// What was born between two cuts: of a cohort (survival.h), bytes and blocks.
+struct growth_cohort {
+	double from, to;             // seconds
+	double allocated;            // bytes
+	double then;                 // of that, live at the cut after
+	double bytes, blocks, error; // live at the last cut; standard error of the bytes
+};
 
 struct growth_site {
 	const struct site *site;              // of the list added last; NULL for all
@@ -63,11 +81,16 @@ struct growth_site {
 	double blocks_gained_late;            // since the middle cut
 	double alloc_rate, alloc_blocks_rate; // allocated a second
 	double temporary_rate;                // bytes freed again a second: allocated, and not gained
-	double survived;                      // bytes, at least so many have lived since the middle cut
-	double survived_share;                // of what was live at the middle cut; 0 to 1
-	bool grows;                           // rises, by more than a few bytes
-	bool in_steps;                        // few blocks, each in the place of a smaller one
-	double speed;                         // bytes a second, what it is ordered by
+	// Bytes that have lived since the middle cut, and their share of what was live then, 0 to 1. Where `survival`
+	// is unknown, at least so many.
+	double survived, survived_share;
+	struct survival survival;
+	const struct growth_cohort *cohorts; // growth.cuts of them, from cohort 0 on; NULL = survival is unknown
+	bool grows;                          // rises, by more than a few bytes; or a part of what is born stays
+	bool in_steps;                       // few blocks, each in the place of a smaller one
+	bool keeps;                          // that a part stays is what it grows by: `speed` is the rate of survival
+	double speed;                        // bytes a second, what it is ordered by
+	double speed_error;                  // its standard error, where it grows
 };
 
 struct growth {
@@ -81,6 +104,7 @@ struct growth {
 	const struct growth_cut *facts;                // borrowed, `cuts` of them
 	struct growth_site *sites; // owned: what grows first, then what has grown, then the others; fastest first
 	size_t count;
+	struct growth_cohort *cohorts; // owned: of all sites
 };
 
 // *ret is owned by the caller; the series must live as long. HS_ERROR_NO_MEMORY. pre: at least one cut

@@ -166,7 +166,8 @@ static struct hs_error *add_site(struct building *building, struct hash_slot *sl
 	if (error)
 		return error;
 	hash_table_put(&building->numbers, slot, hash, (uint32_t)list->count);
-	list->items[list->count] = (struct site){ .path_length = path.length, .is_own = is_own };
+	list->items[list->count] =
+		(struct site){ .path_length = path.length, .is_own = is_own, .found = (uint32_t)list->count };
 	building->first_path[list->count] = building->path_count;
 	building->most[list->count] = 0;
 	building->path_count += path.length;
@@ -203,6 +204,7 @@ static struct hs_error *add_sample(struct building *building, uint32_t index)
 
 	uint32_t number = hash_slot_number(slot);
 
+	building->list->of_samples[index] = number;
 	item = &building->list->items[number];
 	item->stack_count++;
 	profile_values_add(&item->values, &sample->values);
@@ -252,14 +254,33 @@ static int by_size(const void *left, const void *right, void *of)
 	return order ? order : compare_paths(building->named, a, b);
 }
 
+// Numbers of sites in the order in which they were found become those of the sorted list.
+static struct hs_error *number_samples(struct site_list *list, size_t sample_count)
+{
+	HS_CLEANUP_FREE uint32_t *sorted = calloc(list->count + 1, sizeof(*sorted));
+
+	if (!sorted)
+		return &hs_error_no_memory;
+	for (size_t i = 0; i < list->count; i++)
+		sorted[list->items[i].found] = (uint32_t)i;
+	for (size_t i = 0; i < sample_count; i++)
+		if (list->of_samples[i] != UINT32_MAX)
+			list->of_samples[i] = sorted[list->of_samples[i]];
+	return NULL;
+}
+
 struct hs_error *sites_make_of(const struct named_profile *named, const struct site_options *options,
 			       struct site_list *ret)
 {
 	struct building building = { .named = named, .options = options, .list = ret };
-	struct hs_error *error = NULL;
+	const size_t sample_count = named->profile->sample_count;
+	struct hs_error *error;
 
-	*ret = (struct site_list){ 0 };
-	for (size_t i = 0; i < named->profile->sample_count && !error; i++)
+	*ret = (struct site_list){ .of_samples = malloc((sample_count + 1) * sizeof(*ret->of_samples)) };
+	error = ret->of_samples ? NULL : &hs_error_no_memory;
+	for (size_t i = 0; i < sample_count && !error; i++)
+		ret->of_samples[i] = UINT32_MAX;
+	for (size_t i = 0; i < sample_count && !error; i++)
 		if (!options->kept || options->kept[i])
 			error = add_sample(&building, (uint32_t)i);
 	for (size_t i = 0; i < ret->count; i++)
@@ -267,6 +288,8 @@ struct hs_error *sites_make_of(const struct named_profile *named, const struct s
 	if (!error && ret->count)
 		qsort_r(ret->items, ret->count, sizeof(*ret->items), options->order == ORDER_NAME ? by_name : by_size,
 			&building);
+	if (!error)
+		error = number_samples(ret, sample_count);
 	free(building.first_path);
 	free(building.most);
 	free(building.stack);
@@ -316,6 +339,7 @@ void sites_deinit(struct site_list *sites)
 		free(sites->items[i].via);
 	free(sites->items);
 	free(sites->paths);
+	free(sites->of_samples);
 	*sites = (struct site_list){ 0 };
 }
 

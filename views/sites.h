@@ -18,12 +18,14 @@ struct site {
 	struct profile_values values;
 	uint32_t sample; // the one of its stacks that holds most: index into the profile's samples
 	uint32_t stack_count;
+	uint32_t found; // how many were found before it, while the list was made
 };
 
 struct site_list {
 	struct site *items; // most first; of equal ones by live bytes, allocated bytes, names
 	size_t count;
-	uint32_t *paths; // owned: what all `path` point into
+	uint32_t *paths;      // owned: what all `path` point into
+	uint32_t *of_samples; // owned: index into items, of each of the profile's samples; UINT32_MAX = it is left out
 };
 
 struct site_options {

@@ -29,11 +29,11 @@ static void support(struct figures *figures)
 {
 	const struct growth *growth = figures->growth;
 	const struct trend *anonymous = &growth->anonymous;
+	const double net = growth->all.blocks_gained_late, kept = figures->kept_late, gained = fmax(net, kept),
+		     older = growth->untracked_frees_late + (kept > net ? figures->fallen_late : 0);
 
 	figures->by_process = figures->process_grows && anonymous->rate >= 0.5 * figures->growing;
-	figures->is_supported =
-		figures->by_process || (!growth->is_estimate && growth->all.blocks_gained_late > 0 &&
-					growth->untracked_frees_late <= 0.2 * growth->all.blocks_gained_late);
+	figures->is_supported = figures->by_process || (!growth->is_estimate && gained > 0 && older <= 0.2 * gained);
 }
 
 // What stays when all that is recorded is taken off, with what malloc adds to each block, and only what is surely above
@@ -58,10 +58,16 @@ static struct figures figures_of(const struct growth *growth, const struct named
 	const struct trend *anonymous = &growth->anonymous;
 
 	for (size_t i = 0; i < growth->count; i++) {
-		if (!growth->sites[i].grows)
+		if (!growth->sites[i].grows) {
+			figures.fallen_late +=
+				growth->sites[i].live.falls ? fmax(-growth->sites[i].blocks_gained_late, 0) : 0;
 			continue;
+		}
 		figures.top = figures.top ? figures.top : &growth->sites[i];
 		figures.growing += growth->sites[i].speed;
+		if (growth->sites[i].keeps)
+			figures.kept_late +=
+				growth->sites[i].survival.blocks_a_second * (growth->seconds - growth->middle);
 		figures.growing_count++;
 	}
 	figures.process_grows = growth->memory_is_known && anonymous->rises &&

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Verdicts on the process as a whole, and what is said where nothing else is.
+#include "base/cleanup.h"
 #include "base/io.h"
 #include "views/verdict_rules.h"
 
@@ -10,9 +11,12 @@ struct hs_error *rule_not_enough_data(const struct figures *figures, bool *appli
 	*applies_ret = growth->cuts < TREND_LEAST || growth->seconds < VERDICT_SECONDS_LEAST;
 	if (!*applies_ret)
 		return NULL;
+	if (growth->cuts == 1)
+		return hs_format(&ret->text,
+				 "Not enough data: 1 cut; growth takes three cuts, and half a second at least");
 	return hs_format(&ret->text,
-			 "Not enough data: %zu cut%s in %s; growth takes three cuts, and half a second at least",
-			 growth->cuts, growth->cuts == 1 ? "" : "s", time_text(growth->seconds).text);
+			 "Not enough data: %zu cuts in %s; growth takes three cuts, and half a second at least",
+			 growth->cuts, time_text(growth->seconds).text);
 }
 
 // Neither what is live nor what was freed makes so much.
@@ -202,6 +206,22 @@ struct hs_error *rule_nothing_grows(const struct figures *figures, bool *applies
 	return error;
 }
 
+// A leak, or what takes the place of older blocks that live for as long.
+static struct hs_error *say_kept(const struct figures *figures, struct finding *ret)
+{
+	HS_CLEANUP_FREE char *name = NULL;
+	struct hs_error *error = site_text(figures, figures->top, &name);
+
+	ret->site = figures->top;
+	if (!error)
+		error = hs_format(
+			&ret->text,
+			"Undecided: %s keeps %s of the %s that it allocates, and that the process grows by it is "
+			"not shown",
+			name, rate_text(figures->top->speed).text, rate_text(figures->top->alloc_rate).text);
+	return error;
+}
+
 // What no other rule has an answer to.
 struct hs_error *rule_undecided(const struct figures *figures, bool *applies_ret, struct finding *ret)
 {
@@ -215,6 +235,8 @@ struct hs_error *rule_undecided(const struct figures *figures, bool *applies_ret
 	else if (figures->process_grows)
 		error = hs_format(&ret->text, "Undecided: the process grows by %s, and what by is not shown",
 				  rate_text(anonymous->rate).text);
+	else if (figures->top && figures->top->keeps)
+		error = say_kept(figures, ret);
 	else if (figures->top)
 		error = hs_format(&ret->text,
 				  "Undecided: sites grow by %s, and that the process grows by them is not shown",

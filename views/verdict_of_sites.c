@@ -20,13 +20,85 @@ static struct hs_error *add_support(const struct figures *figures, struct findin
 			  growth->untracked_frees_late, time_text(growth->middle).text);
 }
 
+// Of what is live at the site more and more, whether the blocks stay, and it is not that more of them live at a time.
+static bool rises_by_what_stays(const struct growth_site *site)
+{
+	return site->live.late >= 0.5 * site->live.early && site->survived_share >= 0.5 &&
+	       site->survival.kind != SURVIVAL_GOES &&
+	       (site->survival.kind != SURVIVAL_STAYS || site->survival.rate >= 0.5 * site->speed);
+}
+
 // Steady, of one site, and of blocks that stay.
 static bool is_plain(const struct figures *figures)
 {
-	const struct trend *live = &figures->top->live;
+	const struct growth_site *top = figures->top;
 
-	return figures->top->speed >= 0.5 * figures->growing && live->late >= 0.5 * live->early &&
-	       figures->top->survived_share >= 0.5;
+	return top->speed >= 0.5 * figures->growing && (top->keeps || rises_by_what_stays(top));
+}
+
+static double time_of(const struct figures *figures, size_t cut) { return figures->growth->facts[cut].seconds; }
+
+// How much stays of what was live; without identity that is a bound.
+static struct hs_error *add_survived(const struct figures *figures, const struct growth_site *site, struct finding *ret)
+{
+	const struct figure_text middle = time_text(figures->growth->middle);
+	const bool is_bound = site->survival.kind == SURVIVAL_UNKNOWN;
+
+	if (site->survived_share >= 1)
+		return add_reason(ret, "its blocks stay: all that was live after %s is live still", middle.text);
+	return add_reason(ret, "its blocks stay: of what was live after %s, %s%.0f %%%s is live still", middle.text,
+			  !is_bound && figures->growth->is_estimate ? "about " : "", floor(100 * site->survived_share),
+			  is_bound ? " at least" : "");
+}
+
+// What is hidden by what comes and goes at the same site: told by cohorts.
+static struct hs_error *describe_kept(const struct figures *figures, const char *name, struct finding *ret)
+{
+	const struct growth_site *top = figures->top;
+	const struct survival *survival = &top->survival;
+	char error_text[NUMBER_SIZE];
+	struct hs_error *error =
+		hs_format(&ret->text, "Steady leak%s: %s keeps %s of the %s that it allocates",
+			  top->speed >= 0.9 * figures->growing ? " at one site" : ", most of it at one site", name,
+			  rate_text(top->speed).text, rate_text(top->alloc_rate).text);
+
+	if (!error)
+		error = add_reason(
+			ret,
+			"of what it allocated in the first %s, %s ±%s is live still (%s in the first half of "
+			"that time, %s in the second)",
+			time_text(time_of(figures, survival->born)).text, rate_text(survival->rate).text,
+			number_error(number_whole(survival->rate), (uint64_t)number_whole(ceil(survival->error)),
+				     error_text),
+			rate_text(survival->early).text, rate_text(survival->late).text);
+	if (!error && survival->now >= survival->then)
+		error = add_reason(ret, "these blocks stay: none of them was freed after %s",
+				   time_text(time_of(figures, survival->looked)).text);
+	else if (!error)
+		error = add_reason(ret, "these blocks stay: of those that were live after %s, %s%.0f %% is live still",
+				   time_text(time_of(figures, survival->looked)).text,
+				   figures->growth->is_estimate ? "about " : "", floor(100 * survival_share(survival)));
+	if (!error && top->speed < 0.9 * figures->growing)
+		error = add_reason(ret, "this makes %.0f %% of what grows", percent(top->speed, figures->growing));
+	return error;
+}
+
+static struct hs_error *describe_rise(const struct figures *figures, const char *name, struct finding *ret)
+{
+	const struct growth_site *top = figures->top;
+	struct hs_error *error =
+		hs_format(&ret->text, "Steady leak%s: %s grows by %s",
+			  top->speed >= 0.9 * figures->growing ? " at one site" : ", most of it at one site", name,
+			  rate_text(top->speed).text);
+
+	if (!error)
+		error = add_reason(
+			ret,
+			"it grows all the time (%s in the first half, %s in the second), and makes %.0f %% of "
+			"what grows",
+			rate_text(top->live.early).text, rate_text(top->live.late).text,
+			percent(top->speed, figures->growing));
+	return error ? error : add_survived(figures, top, ret);
 }
 
 struct hs_error *rule_steady_leak(const struct figures *figures, bool *applies_ret, struct finding *ret)
@@ -42,25 +114,28 @@ struct hs_error *rule_steady_leak(const struct figures *figures, bool *applies_r
 	ret->rate = top->speed;
 	error = site_text(figures, top, &name);
 	if (!error)
-		error = hs_format(&ret->text, "Steady leak%s: %s grows by %s",
-				  top->speed >= 0.9 * figures->growing ? " at one site" : ", most of it at one site",
-				  name, rate_text(top->speed).text);
-	if (!error)
-		error = add_reason(
-			ret,
-			"it grows all the time (%s in the first half, %s in the second), and makes %.0f %% of "
-			"what grows",
-			rate_text(top->live.early).text, rate_text(top->live.late).text,
-			percent(top->speed, figures->growing));
-	if (!error)
-		error = top->survived_share >= 1
-				? add_reason(ret, "its blocks stay: all that was live after %s is live still",
-					     time_text(figures->growth->middle).text)
-				: add_reason(
-					  ret,
-					  "its blocks stay: of what was live after %s, %.0f %% at least is live still",
-					  time_text(figures->growth->middle).text, floor(100 * top->survived_share));
+		error = top->keeps ? describe_kept(figures, name, ret) : describe_rise(figures, name, ret);
 	return error ? error : add_support(figures, ret);
+}
+
+// Of older blocks, by identity: that they go, or how much stays.
+static struct hs_error *add_survival(const struct figures *figures, const struct growth_site *site, struct finding *ret)
+{
+	const struct survival *survival = &site->survival;
+	const char *about = figures->growth->is_estimate ? "about " : "";
+
+	if (survival->kind == SURVIVAL_STAYS)
+		return add_reason(ret, "a part of it stays: %s of what it allocates is never freed",
+				  rate_text(survival->rate).text);
+	if (survival->kind == SURVIVAL_GOES)
+		return add_reason(
+			ret,
+			"older blocks go, so this is no plain leak: of what it allocated in the first %s, %s%s is "
+			"live still, and after %s it was %s",
+			time_text(time_of(figures, survival->born)).text, about, size_text(survival->now).text,
+			time_text(time_of(figures, survival->looked)).text, size_text(survival->then).text);
+	return add_reason(ret, "it also frees blocks: of what was live after %s, %s%.0f %% is live still",
+			  time_text(figures->growth->middle).text, about, floor(100 * site->survived_share));
 }
 
 static struct hs_error *add_why_not_plain(const struct figures *figures, struct finding *ret)
@@ -72,9 +147,11 @@ static struct hs_error *add_why_not_plain(const struct figures *figures, struct 
 	if (top->speed < 0.5 * figures->growing)
 		error = add_reason(ret, "%zu sites grow, and the fastest one makes %.0f %% of it",
 				   figures->growing_count, percent(top->speed, figures->growing));
-	if (!error && live->late < 0.5 * live->early)
+	if (!error && !top->keeps && live->late < 0.5 * live->early)
 		error = add_reason(ret, "it grows more slowly than at first (%s, then %s): it may level off",
 				   rate_text(live->early).text, rate_text(live->late).text);
+	if (!error && top->survival.kind != SURVIVAL_UNKNOWN && (!rises_by_what_stays(top) || top->keeps))
+		return add_survival(figures, top, ret);
 	if (!error && top->survived_share < 0.5)
 		error = add_reason(
 			ret,
@@ -141,20 +218,30 @@ struct hs_error *rule_in_steps(const struct figures *figures, bool *applies_ret,
 	return error;
 }
 
+static double anonymous_at(const struct growth *growth, size_t cut)
+{
+	return (double)growth->facts[cut].memory.anonymous + (double)growth->facts[cut].memory.swapped;
+}
+
 struct hs_error *rule_levelled_off(const struct figures *figures, bool *applies_ret, struct finding *ret)
 {
 	const struct growth *growth = figures->growth;
 	const struct growth_site *site = NULL;
 	HS_CLEANUP_FREE char *name = NULL;
+	double early, late;
 	struct hs_error *error;
 
 	for (size_t i = 0; i < growth->count && !site; i++)
 		site = growth->sites[i].live.levels_off ? &growth->sites[i] : NULL;
+	if (!site || !growth->memory_is_known)
+		return NULL;
+	late = anonymous_at(growth, growth->cuts - 1) - anonymous_at(growth, growth->cuts / 2);
+	early = growth->anonymous.gained - late;
 	// Without the process's growth it is what an attach looks like: blocks that come and go, of which the recorded
 	// ones take the place of others.
-	*applies_ret = site && growth->memory_is_known && site->live.gained >= VERDICT_MEMORY_LEAST &&
-		       growth->anonymous.gained >= 0.5 * site->live.gained &&
-		       growth->anonymous.late < 0.25 * growth->anonymous.early && !figures->process_grows;
+	*applies_ret = site->live.gained >= VERDICT_MEMORY_LEAST &&
+		       growth->anonymous.gained >= 0.5 * site->live.gained && late < 0.25 * early &&
+		       !figures->process_grows;
 	if (!*applies_ret)
 		return NULL;
 	ret->site = site;
@@ -167,7 +254,13 @@ struct hs_error *rule_levelled_off(const struct figures *figures, bool *applies_
 				   rate_text(site->live.early).text, rate_text(site->live.late).text);
 	if (!error)
 		error = add_reason(ret, "the process's anonymous memory did the same (%s, then %s)",
-				   rate_text(growth->anonymous.early).text, rate_text(growth->anonymous.late).text);
+				   gain_text(early).text, gain_text(late).text);
+	if (!error && site->survival.kind == SURVIVAL_GOES)
+		error = add_reason(
+			ret,
+			"its older blocks go as newer ones come: of what was live after %s, %s%.0f %% is live still",
+			time_text(growth->middle).text, growth->is_estimate ? "about " : "",
+			floor(100 * site->survived_share));
 	return error;
 }
 

@@ -17,7 +17,9 @@ struct figures {
 	const struct growth_site *top; // the site that grows fastest; NULL = none does
 	double growing;                // bytes a second of all sites that grow
 	size_t growing_count;
+	double kept_late; // blocks that sites keep amid churn (growth_site.keeps), in as long as since the middle cut
 	bool process_grows;
+	double fallen_late; // blocks by which others that fall steadily have fallen since the middle cut
 	double unexplained; // bytes a second by which the process grows and what is recorded does not; 0 = not sure
 	bool is_supported;  // that the sites which grow make the process's heap grow
 	bool by_process;    // because the process does; else because hardly anything older was freed

@@ -13,6 +13,7 @@
 // Node refs are dense in the pages, but nodes are few among records: a sparse array finds a node's totals by its ref.
 struct work {
 	struct record_filter filter;
+	const struct block_selection *selection;
 	unsigned labels;                         // enum block_label
 	struct birth_line ages[AGE_CLASSES - 1]; // where each class of ages but the youngest begins
 	struct aggregate *result;
@@ -21,6 +22,7 @@ struct work {
 	size_t index_size;         // bytes
 	struct word_index keys;    // all that a block has beside its stack: key_of
 	struct word_index epochs;  // where that is asked for, epoch and number of the key
+	struct word_index cohorts; // ref and number of result->cohorts, in their order
 	struct word_index counted; // ref and number of the key of result->counted, in its order
 	bool no_memory;
 };
@@ -114,6 +116,34 @@ static struct stack_totals *totals_counted(struct work *work, uint32_t ref, uint
 		      : &work->result->counted.items[number];
 }
 
+// The number of the last snapshot that was over by then, counted from 1.
+static uint32_t cohort_of(const struct block_selection *selection, uint32_t epoch)
+{
+	for (size_t i = selection->cohort_epoch_count; i > 0; i--)
+		if (selection->cohort_epochs[i - 1] && selection->cohort_epochs[i - 1] <= epoch)
+			return (uint32_t)i;
+	return 0;
+}
+
+static void add_to_cohort(struct work *work, const struct block_record *record)
+{
+	struct cohort_list *cohorts = &work->result->cohorts;
+	const uint32_t cohort = cohort_of(work->selection, record->epoch);
+	uint32_t number;
+	bool is_new;
+
+	if (work->no_memory)
+		return;
+	number = word_index_add(&work->cohorts, (uint64_t)record->stack << 32 | cohort, &is_new);
+	if (number == UINT32_MAX || (is_new && ARRAY_RESERVE(cohorts->items, cohorts->count + 1, &cohorts->room))) {
+		work->no_memory = true;
+		return;
+	}
+	if (is_new)
+		cohorts->items[cohorts->count++] = (struct cohort_totals){ .node = record->stack, .number = cohort };
+	estimate_add(&cohorts->items[number].live, record);
+}
+
 static void add_live(struct work *work, const struct block_record *record)
 {
 	struct aggregate *result = work->result;
@@ -130,6 +160,8 @@ static void add_live(struct work *work, const struct block_record *record)
 					     : totals_of(work, record->stack);
 	if (totals)
 		estimate_add(&totals->live, record);
+	if (totals && work->selection->cohort_epoch_count)
+		add_to_cohort(work, record);
 	if (record->interval <= 1)
 		return;
 	result->sampled++;
@@ -244,6 +276,9 @@ static void settle(struct work *work)
 	}
 	for (size_t i = 0; i < result->stacks.count; i++)
 		raise_to_live(&result->stacks.items[i]);
+	for (size_t i = 0; i < result->cohorts.count && totals_of(work, result->cohorts.items[i].node); i++)
+		result->cohorts.items[i].stack =
+			work->index[result->cohorts.items[i].node - table_first_ref(work->view)] - 1;
 }
 
 static struct hs_error *begin(struct work *work, const struct aggregate_options *options)
@@ -251,6 +286,8 @@ static struct hs_error *begin(struct work *work, const struct aggregate_options 
 	const uint32_t ticks_per_us = table_header(work->view)->ticks_per_us;
 	struct hs_error *error = NULL;
 
+	work->selection = options->selection;
+	work->result->has_cohorts = options->selection->cohort_epoch_count > 0;
 	work->labels = options->selection->labels;
 	if (work->labels & LABEL_AGE && !ticks_per_us)
 		return hs_error_create(HS_ERROR_BAD_DATA, "the region does not say how fast its clock is");
@@ -269,6 +306,7 @@ static void end(struct work *work)
 		birth_line_deinit(&work->ages[i]);
 	word_index_deinit(&work->keys);
 	word_index_deinit(&work->epochs);
+	word_index_deinit(&work->cohorts);
 	word_index_deinit(&work->counted);
 	if (work->index)
 		munmap(work->index, work->index_size);
@@ -340,5 +378,7 @@ void aggregate_deinit(struct aggregate *aggregate)
 {
 	free(aggregate->stacks.items);
 	free(aggregate->counted.items);
+	free(aggregate->cohorts.items);
+	aggregate->cohorts = (struct cohort_list){ 0 };
 	aggregate->stacks = aggregate->counted = (struct stack_list){ 0 };
 }

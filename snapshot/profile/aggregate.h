@@ -22,10 +22,25 @@ struct stack_list {
 	size_t count, room;
 };
 
+// What is live of a stack, and was recorded between two snapshots (block_selection.cohort_epochs).
+struct cohort_totals {
+	uint32_t node;   // ref of the stack's innermost frame
+	uint32_t stack;  // index into aggregate.stacks, which has an entry for it
+	uint32_t number; // as in profile_cohort
+	struct estimate live;
+};
+
+struct cohort_list {
+	struct cohort_totals *items; // in no particular order, none twice
+	size_t count, room;
+};
+
 struct aggregate {
-	struct stack_list stacks;  // whose samples_per_block is 0, without labels
-	struct stack_list counted; // the others. Of what was allocated they hold what is live, the stack's entry in
-				   // `stacks` the rest
+	struct stack_list stacks;   // whose samples_per_block is 0, without labels
+	struct stack_list counted;  // the others. Of what was allocated they hold what is live, the stack's entry in
+				    // `stacks` the rest
+	bool has_cohorts;           // that was asked for
+	struct cohort_list cohorts; // of all live blocks that are in a stack
 	uint64_t counters[HS_COUNTER_SLOTS]; // of all threads
 	uint64_t cut_counters[CUT_REASON_COUNT];
 	struct estimate live;      // of all blocks, those of damaged stacks and outside of the selection too

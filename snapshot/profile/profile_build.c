@@ -232,6 +232,13 @@ static int64_t add_value(struct table_view *view, uint64_t value, int64_t *total
 	return (int64_t)value;
 }
 
+static int64_t whole(double estimate)
+{
+	const uint64_t value = estimate_round(estimate);
+
+	return value < INT64_MAX ? (int64_t)value : INT64_MAX;
+}
+
 // What blocks are recorded with from now on. Under a budget each thread has an interval of its own: the largest of
 // them.
 static int64_t interval_in_force(const struct region_header *header, const struct aggregate *aggregate)
@@ -306,6 +313,30 @@ static struct hs_error *add_sample(struct builder *builder, const struct stack_t
 	return NULL;
 }
 
+// The first samples are those of aggregate->stacks, one for each.
+static struct hs_error *add_cohorts(const struct aggregate *aggregate, struct heap_profile *profile)
+{
+	profile->cohorts = calloc(aggregate->cohorts.count + 1, sizeof(*profile->cohorts));
+	if (!profile->cohorts)
+		return &hs_error_no_memory;
+	for (size_t i = 0; i < aggregate->cohorts.count; i++) {
+		const struct cohort_totals *cohort = &aggregate->cohorts.items[i];
+
+		profile->cohorts[profile->cohort_count++] = (struct profile_cohort){
+			.sample = cohort->stack,
+			.number = cohort->number,
+			.live = {
+				.live_objects = whole(cohort->live.objects),
+				.live_bytes = whole(cohort->live.bytes),
+				.live_records = cohort->live.records,
+				.live_objects_variance = cohort->live.objects_variance,
+				.live_bytes_variance = cohort->live.bytes_variance,
+			},
+		};
+	}
+	return NULL;
+}
+
 struct hs_error *profile_build(struct table_view *view, const struct aggregate *aggregate, const struct proc_maps *maps,
 			       struct heap_profile *profile)
 {
@@ -324,6 +355,8 @@ struct hs_error *profile_build(struct table_view *view, const struct aggregate *
 		error = add_sample(&builder, &aggregate->stacks.items[i]);
 	for (size_t i = 0; i < aggregate->counted.count && !error; i++)
 		error = add_sample(&builder, &aggregate->counted.items[i]);
+	if (!error && aggregate->has_cohorts)
+		error = add_cohorts(aggregate, profile);
 	profile->period = interval_in_force(table_header(view), aggregate);
 	profile->is_stopped = table_header(view)->sampling_mode == SAMPLING_stopped;
 	profile->is_estimate = !table_header(view)->always_exact || aggregate->sampled;

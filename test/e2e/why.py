@@ -89,6 +89,70 @@ def before_attach():
     end(target)
 
 
+def site_at(result, line):
+    """What is said of the planted line."""
+    return next(site for site in result["sites"] if (os.path.basename(site["file"]), site["line"]) == ("planted_leaks.cc", line))
+
+
+def cohorts_of(site):
+    """Of blocks that were born in each interval between two cuts: bytes a second that are live at the end, oldest first."""
+    return [cohort["live_bytes"] / (cohort["to"] - cohort["from"]) for cohort in site["cohorts"][1:]]
+
+
+def why_even(target, words):
+    """Of a line that allocates by the clock, exact: again, up to five times, where the process got no processor for a while, or there were too few cuts."""
+    for _ in range(5):
+        result = why(target, "--exact", time="9s")
+        site = site_at(result, line_of(words))
+        rates = [cohort["alloc_bytes"] / (cohort["to"] - cohort["from"]) for cohort in site["cohorts"][1:]]
+        if len(rates) >= 6 and min(rates) > 0.7 * max(rates):
+            break
+        say(f"  again: {len(rates) + 1} cuts, {[round(rate) for rate in rates]} bytes a second")
+    return result, site
+
+
+def leak_in_churn():
+    """64 KiB a second stay of the 20 MiB that one line allocates: what is live there wanders by more than that, but of its older blocks nothing else is left."""
+    target = planted("leak_in_churn")
+    result, site = why_even(target, "line of the messages")
+    check_equal((look(result)[0], site["survival"]), ("steady-leak", "stays"), str(result["verdict"]))
+    check_row(result, line_of("line of the messages"), "message")
+    check(40 << 10 < site["kept_rate"] < 90 << 10, f"{site['kept_rate']} of 64 KiB a second; by birth {cohorts_of(site)}")
+    check(result["verdict"][0]["rate"] == site["kept_rate"], str(result["verdict"]))
+    check(site["alloc_rate"] > 100 * site["kept_rate"], f"allocated {site['alloc_rate']}")
+    check_equal(site["cohorts"][-1]["live_bytes"], site["cohorts"][-1]["live_bytes_then"], "the last cohort")
+    end(target)
+
+
+def wandering_churn():
+    """Nothing stays, however much is live at a time: no leak, and the line does not say so."""
+    target = planted("wandering_churn")
+    result, site = why_even(target, "line of the messages")
+    check("steady-leak" not in look(result), str(result["verdict"]))
+    check(site["survival"] in ("goes", "unsure"), site["survival"])
+    check_equal(site["kept_rate"], 0, "bytes that stay")
+    check_equal([cohort["live_bytes"] for cohort in site["cohorts"] if cohort["to"] < result["seconds"] - 4], [0] * sum(cohort["to"] < result["seconds"] - 4 for cohort in site["cohorts"]),
+                "what was born long before the end")
+    end(target)
+
+
+def bounded_cache():
+    """Full after a while: a new entry takes the place of any older one, so old cohorts go."""
+    target = planted("bounded_cache")
+    process = start([HEAPSNAP, "why", str(target.pid), "--for", "9s", "--exact", "--json"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    wait_until(lambda: process.poll() is not None or attach_state(target.pid) == "attached", "the process is attached")
+    target.send("go")
+    result = finish(process)
+    check_equal(result.status, 0, str(result))
+    check(look(result.json)[0] in ("levelled-off", "undecided", "nothing-grows"), str(result.json["verdict"]))
+    check_row(result.json, line_of("line of the entries"), "entry")
+    site = site_at(result.json, line_of("line of the entries"))
+    check_equal((site["survival"], site["kept_rate"]), ("goes", 0), "what stays")
+    rates = cohorts_of(site)
+    check(rates[-1] > 3 * rates[0], f"older ones go: {rates}")
+    end(target)
+
+
 def nothing():
     target = planted("nothing")
     result = why(target)
@@ -270,5 +334,5 @@ def wrong_usage():
         check_equal(heapsnap(*arguments).status, 2, str(arguments))
 
 
-run_cases([one_of_forty, unbounded_cache, growing_vector, fragmentation, fragmentation_in_thread, mapped, before_attach, nothing, text, other_format, attached_before, interrupted, signal_in_a_cut,
+run_cases([one_of_forty, unbounded_cache, growing_vector, fragmentation, fragmentation_in_thread, mapped, before_attach, leak_in_churn, wandering_churn, bounded_cache, nothing, text, other_format, attached_before, interrupted, signal_in_a_cut,
            target_ends, target_executes, attached_again, page, fitted, wrong_usage], "why")

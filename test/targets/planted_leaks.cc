@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that grow, each in its own way, at 2 MiB a second of the clock, however little processor time they get.
-// usage: planted_leaks WHICH, see `problems` below. They run until they are killed, or have made 256 MiB.
+// Programs that grow, each in its own way, at 2 MiB a second of the clock, however little processor time they get; and
+// some that only seem to. usage: planted_leaks WHICH, see `problems` below. They run until they are killed, or have
+// made 256 MiB.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <new>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -30,13 +32,13 @@ double now()
 }
 
 // Calls `grow` until that has grown as the clock says. It returns by how many bytes.
-template <class Grow> [[noreturn]] void grow_for_ever(Grow grow)
+template <class Grow> [[noreturn]] void grow_for_ever(Grow grow, double rate = RATE, std::size_t most = MOST)
 {
 	const double began = now();
 	std::size_t grown = 0;
 
 	for (;;) {
-		while (grown < MOST && static_cast<double>(grown) < (now() - began) * RATE)
+		while (grown < most && static_cast<double>(grown) < (now() - began) * rate)
 			grown += grow();
 		usleep(5000);
 	}
@@ -165,6 +167,120 @@ void before_attach()
 	}
 }
 
+// What is to be freed later, and when: the blocks themselves are the list.
+class later
+{
+      public:
+	void free_at(double time, void *block)
+	{
+		list *const item = new (block) list{ slots[number(time)] };
+
+		slots[number(time)] = item;
+	}
+
+	void free_due()
+	{
+		for (const std::size_t end = number(now()); at != end; at = (at + 1) % SLOTS)
+			while (list *const item = slots[at]) {
+				slots[at] = item->next;
+				std::free(item);
+			}
+	}
+
+      private:
+	static constexpr std::size_t SLOTS = 512; // of 10 ms: more than any block lives
+
+	struct list {
+		list *next;
+	};
+
+	static std::size_t number(double time) { return static_cast<std::size_t>(time * 100) % SLOTS; }
+
+	list *slots[SLOTS] = {};
+	std::size_t at = number(now());
+};
+
+// The same each time.
+std::uint32_t random_number()
+{
+	static std::uint32_t number = 1;
+
+	number = number * 1664525 + 1013904223;
+	return number >> 8;
+}
+
+double random_share() { return random_number() / 16777216.0; }
+
+constexpr std::size_t MESSAGE = 4096;
+constexpr double CHURN = 20 << 20; // bytes a second
+
+__attribute__((noinline)) void *message()
+{
+	return touch(std::malloc(MESSAGE), MESSAGE); // line of the messages
+}
+
+// Messages that live for 0.1 to 2 s; one in 320 is forgotten, which makes 64 KiB a second.
+void leak_in_churn()
+{
+	static later later;
+	unsigned count = 0;
+
+	grow_for_ever(
+		[&count] {
+			void *const block = message();
+
+			if (++count % 320 != 0)
+				later.free_at(now() + 0.1 + 1.9 * random_share(), block);
+			later.free_due();
+			return MESSAGE;
+		},
+		CHURN, SIZE_MAX);
+}
+
+// The same, but none is forgotten; and for some seconds they live longer than for others.
+void wandering_churn()
+{
+	static later later;
+
+	grow_for_ever(
+		[] {
+			const double longest = 1.05 + 0.95 * std::sin(now() * 2);
+
+			later.free_at(now() + 0.1 + longest * random_share(), message());
+			later.free_due();
+			return MESSAGE;
+		},
+		CHURN, SIZE_MAX);
+}
+
+constexpr std::size_t ENTRY = 4000;
+
+__attribute__((noinline)) void *entry()
+{
+	return touch(std::malloc(ENTRY), ENTRY); // line of the entries
+}
+
+// From the moment on when it is told so: 12 MiB, full after 1.5 s; a new entry then takes the place of any other.
+void bounded_cache()
+{
+	constexpr std::size_t ENTRIES = (12 << 20) / ENTRY;
+	static void *entries[ENTRIES];
+	std::size_t count = 0;
+	char byte;
+
+	if (read(0, &byte, 1) == 1)
+		grow_for_ever(
+			[&count] {
+				void *&place = entries[count < ENTRIES ? count : random_number() % ENTRIES];
+
+				count++;
+				std::free(place);
+				place = entry();
+				return ENTRY;
+			},
+			8 << 20, SIZE_MAX);
+}
+
 void nothing()
 {
 	std::vector<void *> ring(1000);
@@ -188,6 +304,9 @@ const struct {
 	{ "fragmentation_in_thread", fragmentation_in_thread },
 	{ "mapped", mapped },
 	{ "before_attach", before_attach },
+	{ "leak_in_churn", leak_in_churn },
+	{ "wandering_churn", wandering_churn },
+	{ "bounded_cache", bounded_cache },
 	{ "nothing", nothing },
 };
 

@@ -145,8 +145,49 @@ static void test_dumps(void)
 	made_region_deinit(&region);
 }
 
+// Blocks of before the first of some dumps, between two, and after the last one: beside what is told of them else.
+static void test_cohorts(void)
+{
+	static const uint32_t epochs[] = { 3, 0, 8 }; // the second one has stopped the process
+	static const struct {
+		uint32_t epoch, cohort;
+	} born[BLOCKS] = { { 1, 0 }, { 2, 0 }, { 3, 1 }, { 4, 1 }, { 7, 1 }, { 8, 3 }, { 9, 3 }, { UINT32_MAX, 3 } };
+	const struct block_selection told = { .cohort_epochs = epochs, .cohort_epoch_count = 3 };
+	struct made_region region;
+	struct aggregate aggregate;
+	double bytes[4] = { 0 }, expected[4] = { 0 };
+	uint64_t records = 0;
+
+	make(&region);
+	for (unsigned i = 0; i < BLOCKS; i++) {
+		((struct block_record *)made_ref(&region, region.records - BLOCKS + i))->epoch = born[i].epoch;
+		expected[born[i].cohort] += (double)blocks[i].size;
+	}
+	aggregate = sum(&region, &told);
+	CHECK(aggregate.has_cohorts);
+	CHECK_EQUAL(aggregate.cohorts.count, 3);
+	for (size_t i = 0; i < aggregate.cohorts.count; i++) {
+		const struct cohort_totals *cohort = &aggregate.cohorts.items[i];
+
+		CHECK(cohort->stack < aggregate.stacks.count);
+		CHECK_EQUAL(aggregate.stacks.items[cohort->stack].node, cohort->node);
+		bytes[cohort->number & 3] += cohort->live.bytes;
+		records += cohort->live.records;
+	}
+	CHECK_EQUAL(records, BLOCKS);
+	for (size_t i = 0; i < 4; i++)
+		CHECK(bytes[i] == expected[i]);
+	CHECK_EQUAL(aggregate.counted.count, 2); // of counted samples alone, as without
+	aggregate_deinit(&aggregate);
+	aggregate = sum(&region, &(struct block_selection){ 0 });
+	CHECK(!aggregate.has_cohorts && aggregate.cohorts.count == 0);
+	aggregate_deinit(&aggregate);
+	made_region_deinit(&region);
+}
+
 int main(void)
 {
+	test_cohorts();
 	test_dumps();
 	test_labels();
 	test_part();

@@ -27,8 +27,29 @@ struct watch {
 	struct growth growth;
 };
 
-static void add_cut(struct watch *watch, size_t i, bool is_estimate)
+// What is to be told of cohorts, and is not.
+struct untold {
+	size_t cut, stopped, short_of; // at this cut: none is; the process was stopped; a's first one is not there
+};
+static const struct untold all_told = { SIZE_MAX, SIZE_MAX, SIZE_MAX };
+
+// Each cohort of a stays, of b the last one is live, d is of the second one.
+static size_t put_cohorts(size_t i, const struct untold *untold, struct profile_cohort *ret)
 {
+	size_t count = 0;
+
+	for (uint32_t n = 1; n <= i; n++)
+		if (n > 1 || i != untold->short_of)
+			ret[count++] = (struct profile_cohort){ 0, n, { .live_bytes = 10000, .live_objects = 10 } };
+	ret[count++] =
+		(struct profile_cohort){ 1, (uint32_t)i, { .live_bytes = 500 + (int64_t)i % 2, .live_objects = 5 } };
+	ret[count++] = (struct profile_cohort){ 2, 2, { .live_bytes = 3000, .live_objects = 1 } };
+	return i < 2 ? count - 1 : count;
+}
+
+static void add_cut(struct watch *watch, size_t i, bool is_estimate, const struct untold *untold)
+{
+	struct profile_cohort cohorts[CUTS + 2];
 	const bool is_other = i % 2;
 	const int64_t n = (int64_t)i;
 	struct hand_sample samples[] = {
@@ -47,18 +68,30 @@ static void add_cut(struct watch *watch, size_t i, bool is_estimate)
 	hand->profile.ledger_count = 2;
 	hand->profile.is_estimate = is_estimate;
 	hand->profile.interval_most = is_estimate ? 50000 : 0;
+	if (untold) {
+		hand->profile.cut.epoch = i == untold->stopped ? 0 : (uint32_t)(7 + 2 * i);
+		hand->profile.cohort_count = put_cohorts(i, untold, cohorts);
+		hand->profile.cohorts = i == untold->cut ? NULL : cohorts;
+	}
 	CHECK(!sites_make(&hand->named, &watch->sites[i]));
 	CHECK(!growth_series_add(&watch->series, &facts, &hand->named, &watch->sites[i]));
 	hand->profile.ledger = NULL;
 	hand->profile.ledger_count = 0;
+	hand->profile.cohorts = NULL;
+	hand->profile.cohort_count = 0;
+}
+
+static void watch_make_told(struct watch *watch, size_t cuts, bool is_estimate, const struct untold *untold)
+{
+	*watch = (struct watch){ 0 };
+	for (size_t i = 0; i < cuts; i++)
+		add_cut(watch, i, is_estimate, untold);
+	CHECK(!growth_make(&watch->series, &watch->growth));
 }
 
 static void watch_make(struct watch *watch, size_t cuts, bool is_estimate)
 {
-	*watch = (struct watch){ 0 };
-	for (size_t i = 0; i < cuts; i++)
-		add_cut(watch, i, is_estimate);
-	CHECK(!growth_make(&watch->series, &watch->growth));
+	watch_make_told(watch, cuts, is_estimate, NULL);
 }
 
 static void watch_free(struct watch *watch)
@@ -149,6 +182,103 @@ static void test_thin(void)
 	watch_free(&watch);
 }
 
+static void describe_cohorts(const struct growth *growth, size_t site, char *text, size_t room)
+{
+	const struct growth_site *from = &growth->sites[site];
+	size_t at = (size_t)snprintf(text, room, "%s, survived %.0f:", survival_kind_name(from->survival.kind),
+				     from->survived);
+
+	for (size_t i = 0; i < growth->cuts && from->cohorts && at < room; i++)
+		at += (size_t)snprintf(text + at, room - at, " %.0f-%.0f %.0f %.0f %.0f", from->cohorts[i].from,
+				       from->cohorts[i].to, from->cohorts[i].allocated, from->cohorts[i].then,
+				       from->cohorts[i].bytes);
+}
+
+// What is said of a and b.
+static const struct {
+	const char *name;
+	struct untold untold;
+	bool thin;
+	const char *leaks, *churns;
+} told[] = {
+	{ "all",
+	  { SIZE_MAX, SIZE_MAX, SIZE_MAX },
+	  false,
+	  "stays, survived 30000: 0-0 0 0 0 0-2 10000 10000 10000 2-4 10000 10000 10000 4-6 10000 10000 10000 6-8 "
+	  "10000 10000 10000 8-10 10000 10000 10000 10-12 10000 10000 10000",
+	  "unsure, survived 0: 0-0 500 500 0 0-2 40000 501 0 2-4 40000 500 0 4-6 40000 501 0 6-8 40000 500 0 8-10 "
+	  "40000 501 0 10-12 40000 500 500" },
+	{ "every second cut gone",
+	  { SIZE_MAX, SIZE_MAX, SIZE_MAX },
+	  true,
+	  "unsure, survived 40000: 0-0 0 0 0 0-4 20000 20000 20000 4-8 20000 20000 20000 8-12 20000 20000 20000",
+	  "unsure, survived 0: 0-0 500 500 0 0-4 80000 500 0 4-8 80000 500 0 8-12 80000 500 500" },
+	{ "one cut does not tell",
+	  { 3, SIZE_MAX, SIZE_MAX },
+	  false,
+	  "unknown, survived 30000:",
+	  "unknown, survived 0:" },
+	{ "and is gone", { 3, SIZE_MAX, SIZE_MAX }, true, "unsure, survived 40000:", "unsure, survived 0:" },
+	{ "one has stopped the process",
+	  { SIZE_MAX, 2, SIZE_MAX },
+	  false,
+	  "unknown, survived 30000:",
+	  "unknown, survived 0:" },
+	{ "the last one has", { SIZE_MAX, 6, SIZE_MAX }, false, "stays, survived 30000:", "unsure, survived 0:" },
+	{ "a part of a's blocks is missing",
+	  { SIZE_MAX, SIZE_MAX, 4 },
+	  false,
+	  "unknown, survived 30000:",
+	  "unsure, survived 0:" },
+};
+
+// From the profiles' cohorts to those of sites, and what of these the watch is told of.
+static void test_cohorts(void)
+{
+	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
+		struct watch watch;
+		char got[1000], text[600], expected[1000];
+
+		watch_make_told(&watch, CUTS, false, &told[i].untold);
+		if (told[i].thin) {
+			growth_deinit(&watch.growth);
+			growth_series_thin(&watch.series);
+			CHECK(!growth_make(&watch.series, &watch.growth));
+		}
+		describe_cohorts(&watch.growth, 0, text, sizeof(text));
+		text[strlen(told[i].leaks)] = 0;
+		snprintf(got, sizeof(got), "%s: %s", told[i].name, text);
+		snprintf(expected, sizeof(expected), "%s: %s", told[i].name, told[i].leaks);
+		CHECK_STRING(got, expected);
+		describe_cohorts(&watch.growth, 2, text, sizeof(text));
+		text[strlen(told[i].churns)] = 0;
+		CHECK_STRING(text, told[i].churns);
+		CHECK(watch.growth.sites[0].grows && !watch.growth.sites[0].keeps); // it rises by what stays
+		watch_free(&watch);
+	}
+}
+
+// What the next cut is to tell its blocks by; a window that forgets its first cut does not know them any more.
+static void test_epochs(void)
+{
+	struct watch watch;
+	uint32_t epochs[TREND_MOST];
+
+	watch_make_told(&watch, CUTS, false, &all_told);
+	CHECK_EQUAL(growth_series_epochs(&watch.series, epochs), CUTS);
+	for (size_t i = 0; i < CUTS; i++)
+		CHECK_EQUAL(epochs[i], 7 + 2 * i);
+	growth_series_thin(&watch.series);
+	CHECK_EQUAL(growth_series_epochs(&watch.series, epochs), 4);
+	CHECK_EQUAL(epochs[3], 19);
+	growth_deinit(&watch.growth);
+	growth_series_drop_first(&watch.series);
+	CHECK(!growth_make(&watch.series, &watch.growth));
+	CHECK_EQUAL(watch.growth.sites[0].survival.kind, SURVIVAL_UNKNOWN);
+	CHECK(!watch.growth.sites[0].cohorts);
+	watch_free(&watch);
+}
+
 // The oldest cuts go one by one; the sites keep their numbers.
 static void test_drop_first(void)
 {
@@ -217,6 +347,8 @@ int main(void)
 	test_watch();
 	test_unsure();
 	test_thin();
+	test_cohorts();
+	test_epochs();
 	test_drop_first();
 	test_steps();
 	return CHECK_RESULT();

@@ -52,12 +52,13 @@ static void begin(struct built *built)
 	CHECK(proc_maps_parse(maps_text, strlen(maps_text), &built->maps) == NULL);
 }
 
-static void build(struct built *built)
+static void build_of(struct built *built, const struct block_selection *selection)
 {
+	const struct aggregate_options options = { selection, &(struct thread_names){ 0 }, 0 };
 	struct hs_error *error;
 
 	built->view = made_view(&built->region);
-	error = aggregate_make(&built->view, &built->aggregate);
+	error = aggregate_make_of(&built->view, &options, &built->aggregate);
 	if (!error)
 		error = profile_build(&built->view, &built->aggregate, &built->maps, &built->profile);
 	CHECK(error == NULL);
@@ -65,6 +66,8 @@ static void build(struct built *built)
 		fprintf(stderr, "%s\n", error->message);
 	hs_error_destroy(error);
 }
+
+static void build(struct built *built) { build_of(built, &(struct block_selection){ 0 }); }
 
 static void end(struct built *built)
 {
@@ -407,8 +410,51 @@ static void test_estimates(void)
 	}
 }
 
+// Of each stack what is of which cohort, whatever samples the stack has.
+static void test_cohorts(void)
+{
+	static const uint32_t epochs[] = { 5, 9 };
+	static const struct {
+		uint32_t epoch, samples, stack;
+		uint64_t size;
+	} blocks[] = { { 4, 0, 0, 100 }, { 5, 0, 0, 200 }, { 6, 3, 0, 300 }, { 9, 3, 1, 400 } };
+	static const int64_t expected[2][3] = { { 100, 500, 0 }, { 0, 0, 400 } }; // bytes of stack and cohort
+	int64_t bytes[2][3] = { 0 };
+	struct built built;
+	uint32_t stacks[2];
+
+	begin(&built);
+	stacks[0] = made_node(&built.region, 0, made_frame(0x555555555101, 1), 0);
+	stacks[1] = made_node(&built.region, 1, made_frame(0x7ffff7c00010, 2), stacks[0]);
+	for (size_t i = 0; i < 4; i++) {
+		struct block_record *record;
+
+		made_block(&built.region, 0x5000 + 64 * i, blocks[i].size, stacks[blocks[i].stack]);
+		record = made_ref(&built.region, built.region.records - 1);
+		record->epoch = blocks[i].epoch;
+		record->samples = blocks[i].samples & HS_SAMPLES_MAX;
+	}
+	build_of(&built, &(struct block_selection){ .cohort_epochs = epochs, .cohort_epoch_count = 2 });
+	CHECK_EQUAL(built.profile.sample_count, 4); // with and without counted samples
+	CHECK_EQUAL(built.profile.cohort_count, 3);
+	for (size_t i = 0; i < built.profile.cohort_count; i++) {
+		const struct profile_cohort *cohort = &built.profile.cohorts[i];
+
+		CHECK(cohort->sample < built.profile.sample_count && cohort->number < 3);
+		bytes[built.profile.samples[cohort->sample].frame_count - 1][cohort->number] += cohort->live.live_bytes;
+	}
+	for (size_t i = 0; i < 6; i++)
+		CHECK_EQUAL(bytes[i / 3][i % 3], expected[i / 3][i % 3]);
+	end(&built);
+	begin(&built);
+	build(&built);
+	CHECK(!built.profile.cohorts);
+	end(&built);
+}
+
 int main(void)
 {
+	test_cohorts();
 	test_estimates();
 	test_modules_and_mappings();
 	test_samples();

@@ -60,7 +60,26 @@ static void test_sites(const struct frame_rules *rules)
 	CHECK_EQUAL(view.shown_count, 7);
 	for (size_t i = 0; i < EXPECTED && view.sites.count == EXPECTED; i++)
 		check_site(&view, i);
+	for (size_t i = 0; i < EXPECTED && view.sites.count == EXPECTED; i++)
+		CHECK_EQUAL(view.sites.of_samples[expected[i].sample], i);
+	CHECK_EQUAL(view.sites.of_samples[2], 0); // the first site's other stack
 	profile_view_deinit(&view);
+}
+
+// Each site is made of its samples.
+static void check_samples(const struct profile_view *view)
+{
+	for (size_t k = 0; view->kept && k < made_profile.sample_count; k++)
+		CHECK_EQUAL(view->sites.of_samples[k] != UINT32_MAX, view->kept[k]);
+	for (size_t i = 0; i < view->sites.count; i++) {
+		struct profile_values sum = { 0 };
+
+		for (size_t k = 0; k < made_profile.sample_count; k++)
+			if (view->sites.of_samples[k] == i)
+				profile_values_add(&sum, &made_profile.samples[k].values);
+		CHECK_EQUAL(sum.live_bytes, view->sites.items[i].values.live_bytes);
+		CHECK_EQUAL(sum.alloc_bytes, view->sites.items[i].values.alloc_bytes);
+	}
 }
 
 // In other orders, and of a part of the stacks.
@@ -100,6 +119,7 @@ static void test_options(const struct frame_rules *rules)
 			 first ? (int)first->values.live_bytes : 0, view.sites.count, (int)view.shown.live_bytes);
 		CHECK_STRING(text, cases[i].expected);
 		CHECK(view.kept);
+		check_samples(&view);
 		profile_view_deinit(&view);
 		stack_filter_destroy(filter);
 	}

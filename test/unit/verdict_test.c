@@ -16,187 +16,7 @@ static const struct hand_place places[SITES] = {
 	{ "read", "read", "", 0, "app", FRAME_OWN },                  // c
 };
 
-// All in MiB, at each cut; `blocks` and `frees` in thousands. `made`: allocated since attach; what is left out is as
-// much as is live.
-struct hand_watch {
-	const char *name;
-	double memory[CUTS], heap[CUTS];
-	struct {
-		double live[CUTS], made[CUTS];
-		double blocks[CUTS]; // left out: one for each 256 bytes
-	} sites[SITES];
-	double frees[CUTS]; // untracked
-	double error;       // of each live value; 0 = all is recorded
-	size_t cuts;        // 0 = CUTS
-	double step;        // seconds between cuts; 0 = 10
-	bool no_memory, has_losses;
-	const char *expected; // what is found, and of which site
-};
-
-#define LEVEL(x)                                                                                                       \
-	{                                                                                                              \
-		x, x, x, x, x, x, x                                                                                    \
-	}
-#define LINE(a, x)                                                                                                     \
-	{                                                                                                              \
-		a, (a) + (x), (a) + 2 * (x), (a) + 3 * (x), (a) + 4 * (x), (a) + 5 * (x), (a) + 6 * (x)                \
-	}
-
-static const struct hand_watch watches[] = {
-	{ .name = "steady leak",
-	  .memory = LINE(100, 10),
-	  .sites = { { .live = LINE(0, 9) }, { .live = LEVEL(5), .made = LINE(5, 50) } },
-	  .expected = "steady-leak a" },
-	{ .name = "steady leak of small blocks: what malloc adds is no growth elsewhere",
-	  .memory = LINE(100, 20),
-	  .sites = { { .live = LINE(0, 10), .blocks = LINE(0, 400) } },
-	  .expected = "steady-leak a" },
-	{ .name = "a leak that fills what malloc has: nothing older is freed",
-	  .memory = LEVEL(100),
-	  .sites = { { .live = LINE(0, 9) } },
-	  .expected = "steady-leak a" },
-	{ .name = "the same, and older blocks are freed",
-	  .memory = LEVEL(100),
-	  .sites = { { .live = LINE(0, 9) } },
-	  .frees = LINE(0, 30),
-	  .expected = "exchange" },
-	{ .name = "the same, and of which frees are older is not known",
-	  .memory = LEVEL(100),
-	  .sites = { { .live = LINE(0, 9) } },
-	  .error = 1,
-	  .expected = "exchange" },
-	{ .name = "so little that the process's pages do not show it",
-	  .memory = LEVEL(100),
-	  .sites = { { .live = LINE(0, 0.25) } },
-	  .frees = LINE(0, 30),
-	  .expected = "undecided" },
-	{ .name = "a few bytes are no leak",
-	  .memory = LEVEL(100),
-	  .sites = { { .live = LINE(0, 0.0001) } },
-	  .expected = "nothing-grows" },
-	{ .name = "estimates that are sure enough",
-	  .memory = LINE(100, 10),
-	  .sites = { { .live = LINE(0, 9) } },
-	  .error = 5,
-	  .expected = "steady-leak a" },
-	{ .name = "estimates that may be chance",
-	  .memory = LINE(100, 10),
-	  .sites = { { .live = LINE(0, 9) } },
-	  .error = 15,
-	  .expected = "undecided" },
-	{ .name = "half at one site, half at two others",
-	  .memory = LINE(100, 10),
-	  .sites = { { .live = LINE(0, 4) }, { .live = LINE(0, 3) }, { .live = LINE(0, 3) } },
-	  .expected = "growth a" },
-	{ .name = "blocks go, and more come",
-	  .memory = LINE(100, 10),
-	  .sites = { { .live = LINE(0, 9), .made = LINE(0, 30) } },
-	  .expected = "growth a" },
-	{ .name = "more slowly than at first",
-	  .memory = { 100, 120, 140, 160, 166, 172, 178 },
-	  .sites = { { .live = { 0, 20, 40, 60, 66, 72, 78 } } },
-	  .expected = "growth a" },
-	{ .name = "cache that levelled off",
-	  .memory = { 100, 120, 140, 155, 155, 155, 155 },
-	  .sites = { { .live = { 0, 20, 40, 55, 55, 55, 55 }, .made = LINE(0, 20) } },
-	  .expected = "levelled-off a" },
-	{ .name = "what an attach looks like: what comes and goes gets recorded",
-	  .memory = LEVEL(155),
-	  .sites = { { .live = { 0, 20, 40, 55, 55, 55, 55 }, .made = LINE(0, 20) } },
-	  .frees = LINE(0, 80),
-	  .expected = "nothing-grows" },
-	{ .name = "a site that levelled off, and a process that grew by less",
-	  .memory = { 150, 153, 155, 155, 155, 155, 155 },
-	  .sites = { { .live = { 0, 20, 40, 55, 55, 55, 55 }, .made = LINE(0, 20) } },
-	  .expected = "undecided" },
-	{ .name = "vector",
-	  .memory = LINE(100, 5),
-	  .sites = { { .live = { 0, 8, 8, 16, 16, 16, 32 },
-		       .made = { 0, 8, 8, 24, 24, 24, 56 },
-		       .blocks = { 0, .001, .001, .001, .001, .001, .001 } } },
-	  .expected = "grows-in-steps a" },
-	{ .name = "a buffer that is made anew, and the process does not grow",
-	  .memory = LEVEL(100),
-	  .sites = { { .live = { 0, 8, 8, 16, 16, 16, 32 },
-		       .made = { 0, 8, 8, 24, 24, 24, 56 },
-		       .blocks = { 0, .001, .001, .001, .001, .001, .001 } } },
-	  .expected = "exchange" },
-	{ .name = "mmap",
-	  .memory = LINE(100, 10),
-	  .sites = { { .live = LEVEL(1), .made = LINE(1, 2) } },
-	  .expected = "outside-malloc" },
-	{ .name = "mmap, and as much is freed again: which of the two is not shown",
-	  .memory = LINE(100, 10),
-	  .sites = { { .live = LEVEL(1), .made = LINE(1, 9) } },
-	  .expected = "undecided" },
-	{ .name = "mmap, and allocations were lost",
-	  .memory = LINE(100, 10),
-	  .sites = { { .live = LEVEL(1), .made = LINE(1, 2) } },
-	  .has_losses = true,
-	  .expected = "undecided" },
-	{ .name = "mmap beside a leak",
-	  .memory = LINE(100, 30),
-	  .sites = { { .live = LINE(0, 10) } },
-	  .expected = "outside-malloc steady-leak a" },
-	{ .name = "fragmentation",
-	  .memory = LINE(100, 10),
-	  .heap = LINE(90, 10),
-	  .sites = { { .live = LEVEL(1), .made = LINE(1, 11) } },
-	  .expected = "fragmentation" },
-	{ .name = "so too in what is not known as a heap of malloc, beside a small leak",
-	  .memory = LINE(100, 10),
-	  .sites = { { .live = LINE(0, 0.1), .made = LINE(0, 10) } },
-	  .expected = "undecided growth a" },
-	{ .name = "the heap grows, and hardly anything was freed",
-	  .memory = LINE(100, 10),
-	  .heap = LINE(90, 10),
-	  .sites = { { .live = LEVEL(1), .made = LINE(1, 2) } },
-	  .expected = "undecided" },
-	{ .name = "freed, and the memory stays",
-	  .memory = { 100, 140, 180, 180, 180, 179, 179 },
-	  .sites = { { .live = { 0, 40, 80, 20, 20, 20, 20 }, .made = { 0, 40, 80, 80, 80, 80, 80 } } },
-	  .expected = "fragmentation" },
-	{ .name = "freed, and given back",
-	  .memory = { 100, 140, 180, 125, 122, 121, 120 },
-	  .sites = { { .live = { 0, 40, 80, 20, 20, 20, 20 }, .made = { 0, 40, 80, 80, 80, 80, 80 } } },
-	  .expected = "undecided" },
-	{ .name = "nothing",
-	  .memory = LEVEL(100),
-	  .sites = { { .live = LEVEL(2), .made = LINE(2, 100) } },
-	  .expected = "nothing-grows" },
-	{ .name = "a working set that fills up after the attach",
-	  .memory = LEVEL(100),
-	  .sites = { { .live = { 0, 5, 5, 5, 5, 5, 5 }, .made = LINE(0, 100) } },
-	  .expected = "nothing-grows" },
-	{ .name = "the process went up once",
-	  .memory = { 100, 100, 100, 100, 100, 100, 130 },
-	  .sites = { { .live = LEVEL(2) } },
-	  .expected = "undecided" },
-	{ .name = "two cuts",
-	  .memory = LINE(100, 10),
-	  .sites = { { .live = LINE(0, 10) } },
-	  .cuts = 2,
-	  .expected = "not-enough-data" },
-	{ .name = "three cuts",
-	  .memory = LINE(100, 10),
-	  .sites = { { .live = LINE(0, 10) } },
-	  .cuts = 3,
-	  .expected = "steady-leak a" },
-	{ .name = "too short",
-	  .memory = LINE(100, 10),
-	  .sites = { { .live = LINE(0, 10) } },
-	  .step = .08,
-	  .expected = "not-enough-data" },
-	{ .name = "more than numbers of bytes can be",
-	  .memory = LINE(100, 1e9),
-	  .sites = { { .live = LINE(0, 1.4e12) } },
-	  .step = .1,
-	  .expected = "steady-leak a" },
-	{ .name = "the process's memory is not known",
-	  .sites = { { .live = LEVEL(1) } },
-	  .no_memory = true,
-	  .expected = "undecided" },
-};
+#include "verdict_watches.h"
 
 static bool is_given(const double *values)
 {
@@ -214,6 +34,44 @@ static struct growth_value value_at(const struct hand_watch *watch, size_t site,
 								  : live * MIB / 256;
 
 	return (struct growth_value){ live * MIB, blocks, made * MIB, blocks, watch->error * MIB };
+}
+
+static bool has_cohorts(const struct hand_watch *watch, size_t site)
+{
+	return watch->sites[site].keeps > 0 || watch->sites[site].left > 0;
+}
+
+// In MiB. All sum up to what is live.
+static double cohort_at(const struct hand_watch *watch, size_t site, size_t cut, size_t cohort)
+{
+	const double live = watch->sites[site].live[cut], keeps = watch->sites[site].keeps,
+		     left = watch->sites[site].left;
+	double weights = 0;
+
+	if (keeps > 0)
+		return cohort < cut ? (cohort ? keeps : 0) : live - keeps * (cut > 0 ? (double)cut - 1 : 0);
+	for (size_t i = 0; i <= cut; i++)
+		weights += pow(left, (double)(cut - i));
+	return live * pow(left, (double)(cut - cohort)) / weights;
+}
+
+static void cohorts_make(const struct hand_watch *watch, size_t cut, struct cohort_cut *ret)
+{
+	const double error = watch->error * MIB;
+
+	ret->entries = calloc(SITES * CUTS, sizeof(*ret->entries));
+	ret->sites = calloc(SITES, sizeof(*ret->sites));
+	for (uint32_t site = 0; site < SITES; site++) {
+		if (!has_cohorts(watch, site))
+			continue;
+		ret->sites[ret->site_count++] = site;
+		for (uint32_t i = 0; i <= cut; i++) {
+			const double bytes = cohort_at(watch, site, cut, i) * MIB;
+
+			ret->entries[ret->count++] =
+				(struct cohort_entry){ site, i, { bytes, bytes / 256, bytes * error } };
+		}
+	}
 }
 
 static void series_make(const struct hand_watch *watch, const struct site *sites, struct growth_series *ret)
@@ -245,7 +103,10 @@ static void series_make(const struct hand_watch *watch, const struct site *sites
 			.untracked_frees = 1000 * watch->frees[cut],
 			.has_losses = watch->has_losses,
 			.is_estimate = watch->error > 0,
+			.epoch = (uint32_t)cut + 1,
+			.floor = watch->error * MIB,
 		};
+		cohorts_make(watch, cut, &ret->cohorts[cut]);
 	}
 }
 
@@ -286,25 +147,73 @@ static void test_watches(const struct hand_profile *hand, const struct site *sit
 	}
 }
 
+static const struct hand_watch *watch_named(const char *name)
+{
+	size_t i = 0;
+
+	while (strcmp(watches[i].name, name) != 0)
+		i++;
+	return &watches[i];
+}
+
+// What the first finding says.
 static void test_words(const struct hand_profile *hand, const struct site *sites)
 {
-	struct growth_series series;
-	struct growth growth;
-	struct verdict verdict;
+	static const struct {
+		const char *name, *text, *reasons[FINDING_REASONS_MAX];
+	} said[] = {
+		{ "steady leak",
+		  "Steady leak at one site: put (cache.cpp:18) grows by 921.6 KiB/s",
+		  { "it grows all the time (921.6 KiB/s in the first half, 921.6 KiB/s in the second), and makes 100 % of "
+		    "what grows",
+		    "its blocks stay: all that was live after 30 s is live still",
+		    "the process's anonymous memory grows with it, by 1.0 MiB/s" } },
+		{ "leak amid churn at its site",
+		  "Steady leak at one site: put (cache.cpp:18) keeps 41.0 KiB/s of the 20.0 MiB/s that it allocates",
+		  { "of what it allocated in the first 30 s, 41.0 KiB/s ±<0.1 % is live still (41.0 KiB/s in the first half "
+		    "of that time, 41.0 KiB/s in the second)",
+		    "these blocks stay: none of them was freed after 40 s",
+		    "hardly any older block is freed meanwhile (0 since 30 s), so these come on top" } },
+		{ "leak amid churn, and older blocks are freed",
+		  "Undecided: put (cache.cpp:18) keeps 41.0 KiB/s of the 20.0 MiB/s that it allocates, and that the process "
+		  "grows by it is not shown",
+		  { "anonymous memory 0 B/s, recorded live blocks 25.6 KiB/s, freed again 19.9 MiB/s; malloc's heaps 0 B/s",
+		    "a longer watch may show it" } },
+		{ "more blocks live at a time, and none of them for long: grows, and is no leak",
+		  "Growth at one site: put (cache.cpp:18) grows by 204.8 KiB/s",
+		  { "older blocks go, so this is no plain leak: of what it allocated in the first 30 s, 0 B is live still, "
+		    "and after 40 s it was 28.7 KiB",
+		    "the process's anonymous memory grows with it, by 204.8 KiB/s" } },
+		{ "blocks that go late: most of those of half-way are there",
+		  "Growth at one site: put (cache.cpp:18) grows by 921.6 KiB/s",
+		  { "older blocks go, so this is no plain leak: of what it allocated in the first 30 s, 19.9 MiB is live still, "
+		    "and after 40 s it was 26.1 MiB",
+		    "the process's anonymous memory grows with it, by 921.6 KiB/s" } },
+		{ "cache that was full at once",
+		  "Levelled off: put (cache.cpp:18) has grown by 55.0 MiB, and does not grow any more",
+		  { "938.7 KiB/s in the first half of the watch, 0 B/s in the second",
+		    "the process's anonymous memory did the same (+55.0 MiB, then 0 B)",
+		    "its older blocks go as newer ones come: of what was live after 30 s, 19 % is live still" } },
+	};
 
-	series_make(&watches[0], sites, &series);
-	CHECK(!growth_make(&series, &growth));
-	CHECK(!verdict_make(&growth, &hand->named, &verdict));
-	CHECK_STRING(verdict.findings[0].text, "Steady leak at one site: put (cache.cpp:18) grows by 921.6 KiB/s");
-	CHECK_EQUAL(verdict.findings[0].reason_count, 3);
-	CHECK_STRING(verdict.findings[0].reasons[0],
-		     "it grows all the time (921.6 KiB/s in the first half, 921.6 KiB/s in "
-		     "the second), and makes 100 % of what grows");
-	CHECK_STRING(verdict.findings[0].reasons[1], "its blocks stay: all that was live after 30 s is live still");
-	CHECK_STRING(verdict.findings[0].reasons[2], "the process's anonymous memory grows with it, by 1.0 MiB/s");
-	verdict_deinit(&verdict);
-	growth_deinit(&growth);
-	growth_series_deinit(&series);
+	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++) {
+		struct growth_series series;
+		struct growth growth;
+		struct verdict verdict;
+		const struct finding *finding;
+
+		series_make(watch_named(said[i].name), sites, &series);
+		CHECK(!growth_make(&series, &growth));
+		CHECK(!verdict_make(&growth, &hand->named, &verdict));
+		finding = &verdict.findings[0];
+		CHECK_STRING(finding->text, said[i].text);
+		for (size_t k = 0; k < FINDING_REASONS_MAX; k++)
+			CHECK_STRING(k < finding->reason_count ? finding->reasons[k] : "",
+				     said[i].reasons[k] ? said[i].reasons[k] : "");
+		verdict_deinit(&verdict);
+		growth_deinit(&growth);
+		growth_series_deinit(&series);
+	}
 }
 
 // What grows by less than can be told of is not called nothing.

@@ -3,6 +3,7 @@
 #include "check.h"
 #include "views/call_tree.h"
 #include "views/diff.h"
+#include "views/growth.h"
 #include "views/report.h"
 #include "views/stack_filter.h"
 
@@ -154,6 +155,47 @@ static void time_diff(const struct heap_profile *profile)
 	check_time("diff", begin);
 }
 
+// A watch of as many cuts as it may have, of as many sites as there are stacks, each with blocks of all cohorts: the
+// sites beyond those that are told have none.
+static void time_watch(struct heap_profile *profile, struct named_profile *named)
+{
+	enum { MOST = 13 };
+	const size_t stacks = profile->sample_count;
+	struct growth_series series = { 0 };
+	struct growth growth;
+	struct site_list sites[MOST];
+	double begin = seconds();
+	size_t known = 0;
+
+	profile->cohorts = calloc(stacks * MOST, sizeof(*profile->cohorts));
+	if (!profile->cohorts)
+		abort();
+	for (uint32_t cut = 0; cut < MOST; cut++) {
+		profile->cut.epoch = cut + 1;
+		profile->cohort_count = stacks * (cut + 1);
+		for (size_t i = 0; i < stacks; i++) {
+			profile->samples[i].values.live_bytes = 100 * (int64_t)cut;
+			for (uint32_t k = 0; k <= cut; k++)
+				profile->cohorts[k * stacks + i] = (struct profile_cohort){
+					(uint32_t)i, k, { .live_bytes = k ? 100 : 0, .live_objects = 1 }
+				};
+		}
+		CHECK(!sites_make(named, &sites[cut]));
+		CHECK(!growth_series_add(&series, &(struct growth_cut){ .seconds = cut }, named, &sites[cut]));
+		CHECK(series.cohorts[cut].count <= (size_t)COHORT_SITES_MOST * (cut + 1));
+	}
+	CHECK(!growth_make(&series, &growth));
+	for (size_t i = 0; i < growth.count; i++)
+		known += growth.sites[i].cohorts != NULL;
+	CHECK_EQUAL(known, sites[MOST - 1].count < COHORT_SITES_MOST ? sites[MOST - 1].count : COHORT_SITES_MOST);
+	growth_deinit(&growth);
+	growth_series_deinit(&series);
+	for (size_t i = 0; i < MOST; i++)
+		sites_deinit(&sites[i]);
+	free(profile->cohorts);
+	check_time("watch", begin);
+}
+
 int main(void)
 {
 	struct heap_profile profile;
@@ -165,6 +207,9 @@ int main(void)
 	time_tree(&named, &(struct tree_options){ .is_from_leaf = true, .share_least = 0.001 }, "tree from the leaf");
 	time_tree(&named, &(struct tree_options){ .unit = UNIT_LINE }, "whole tree");
 	time_diff(&profile);
+	free_large(&profile, &named);
+	make_large(&profile, &named, CHECK_TIMES(20000, 2000));
+	time_watch(&profile, &named);
 	free_large(&profile, &named);
 	return CHECK_RESULT();
 }

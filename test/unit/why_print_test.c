@@ -36,6 +36,8 @@ struct story {
 	const char *name;
 	int64_t leak, table[CUTS], churn; // MiB a cut; MiB; MiB a cut
 	int64_t anonymous[CUTS];          // MiB
+	int64_t keeps, amid[CUTS];        // KiB a cut that stay, MiB that do not: at the site of the leak
+	size_t cuts;                      // 0 = CUTS
 	bool is_estimate;
 	enum hs_watch_end end;
 };
@@ -51,14 +53,63 @@ static const struct story stories[] = {
 	  .table = { 3, 3, 3, 3, 3, 3, 3 },
 	  .anonymous = { 50, 50, 50, 50, 50, 50, 50 },
 	  .is_estimate = true },
+	{ .name = "a leak amid churn at its line",
+	  .table = { 3, 3, 3, 3, 3, 3, 3 },
+	  .anonymous = { 50, 51, 50, 52, 51, 52, 51 },
+	  .keeps = 640,
+	  .amid = { 9, 14, 8, 12, 15, 10, 13 } },
+	{ .name = "the same by estimates",
+	  .table = { 3, 3, 3, 3, 3, 3, 3 },
+	  .anonymous = { 50, 51, 50, 52, 51, 52, 51 },
+	  .keeps = 640,
+	  .amid = { 9, 14, 8, 12, 15, 10, 13 },
+	  .is_estimate = true },
+	{ .name = "a watch that ended at once",
+	  .leak = 20,
+	  .table = { 3 },
+	  .anonymous = { 50 },
+	  .cuts = 1,
+	  .end = HS_WATCH_INTERRUPTED },
 };
+
+static size_t cuts_of(const struct story *story) { return story->cuts ? story->cuts : CUTS; }
+
+// Of all three sites: what stays of each cohort of the leak; the table is of the first one; all else is new.
+static size_t put_cohorts(const struct story *story, size_t i, const struct hand_sample *samples,
+			  struct profile_cohort *ret)
+{
+	const uint32_t n = (uint32_t)i;
+	size_t count = 0;
+
+	for (uint32_t k = 1; k < n; k++)
+		ret[count++] = (struct profile_cohort){
+			0,
+			k,
+			{ .live_bytes = story->keeps * 1024,
+			  .live_objects = story->keeps / 4,
+			  .live_bytes_variance = story->is_estimate ? (double)story->keeps * 1024 * 1000 : 0 }
+		};
+	for (uint32_t k = 0; k < 3; k++)
+		ret[count++] = (struct profile_cohort){ k,
+							k == 1 ? 0 : n,
+							{ .live_bytes = samples[k].live_bytes,
+							  .live_objects = samples[k].live_objects } };
+	if (n > 1) {
+		ret[count - 3].live.live_bytes -= (n - 1) * story->keeps * 1024;
+		ret[count - 3].live.live_objects -= (n - 1) * story->keeps / 4;
+	}
+	return count;
+}
 
 static void add_cut(struct watch *watch, const struct story *story, size_t i)
 {
 	const int64_t n = (int64_t)i;
+	const int64_t kept = story->keeps * 1024 * n + story->amid[i] * MIB, // blocks of 4 KiB
+		made = kept + (story->keeps ? 200 * MIB * n : 0);
+	struct profile_cohort cohorts[CUTS + 3];
 	const struct hand_sample samples[] = {
-		{ "abcd", story->leak * MIB * n, story->leak * n * 1000, story->leak * MIB * n, story->leak * n * 1000,
-		  0 },
+		{ "abcd", story->leak * MIB * n + kept, story->leak * n * 1000 + kept / 4096,
+		  story->leak * MIB * n + made, story->leak * n * 1000 + made / 4096, 0 },
 		{ "afd", story->table[i] * MIB, story->table[i] * 100, 12 * MIB, 9, story->is_estimate ? 1e10 : 0 },
 		{ "aecd", 5000 + n % 2, 5, 5000 + story->churn * MIB * n, 5 + story->churn * n * 500, 0 },
 	};
@@ -71,8 +122,15 @@ static void add_cut(struct watch *watch, const struct story *story, size_t i)
 	hand->profile.interval_most = story->is_estimate ? 1000 : 0;
 	hand->profile.memory = (struct profile_memory){ true, (uint64_t)((story->anonymous[i] + 9) * MIB),
 							(uint64_t)(story->anonymous[i] * MIB), 0 };
+	if (story->keeps) {
+		hand->profile.cut.epoch = (uint32_t)i + 1;
+		hand->profile.cohort_count = put_cohorts(story, i, samples, cohorts);
+		hand->profile.cohorts = cohorts;
+	}
 	CHECK(!profile_view_make(&hand->profile, watch->rules, &watch->views[i]));
 	CHECK(!growth_series_add(&watch->result.series, &facts, &watch->views[i].named, &watch->views[i].sites));
+	hand->profile.cohorts = NULL;
+	hand->profile.cohort_count = 0;
 }
 
 static void watch_make(struct watch *watch, const struct story *story)
@@ -81,10 +139,10 @@ static void watch_make(struct watch *watch, const struct story *story)
 
 	*watch = (struct watch){ .result.end = story->end, .result.output_bytes = 4097 };
 	CHECK(!frame_rules_create(&watch->rules));
-	for (size_t i = 0; i < CUTS; i++)
+	for (size_t i = 0; i < cuts_of(story); i++)
 		add_cut(watch, story, i);
-	result->profile = watch->hands[CUTS - 1].profile;
-	result->view = watch->views[CUTS - 1];
+	result->profile = watch->hands[cuts_of(story) - 1].profile;
+	result->view = watch->views[cuts_of(story) - 1];
 	CHECK(!growth_make(&result->series, &result->growth));
 	CHECK(!verdict_make(&result->growth, &result->view.named, &result->verdict));
 }
@@ -94,7 +152,7 @@ static void watch_free(struct watch *watch)
 	verdict_deinit(&watch->result.verdict);
 	growth_deinit(&watch->result.growth);
 	growth_series_deinit(&watch->result.series);
-	for (size_t i = 0; i < CUTS; i++) {
+	for (size_t i = 0; i < CUTS; i++) { // of fewer cuts the others are empty
 		profile_view_deinit(&watch->views[i]);
 		hand_free(&watch->hands[i]);
 	}
