@@ -15,8 +15,7 @@
 // Of a file.
 static void print_origin(const struct options *options, const struct heap_profile *profile)
 {
-	const char *slash = profile->program ? strrchr(profile->program, '/') : NULL;
-	const char *program = slash ? slash + 1 : profile->program;
+	const char *name = profile_process_name(profile);
 	const time_t seconds = (time_t)(profile->time_ns / 1000000000);
 	char date[60] = "", pid[32] = "";
 	struct tm utc;
@@ -29,7 +28,7 @@ static void print_origin(const struct options *options, const struct heap_profil
 	if (profile->pid)
 		snprintf(pid, sizeof(pid), " (PID %" PRId32 ")", profile->pid);
 	console_print(options, "%s of %s%s%s\n", profile->is_difference ? "Difference of two profiles" : "Profile",
-		      program && *program ? program : "an unknown program", pid, date);
+		      *name ? name : "an unknown program", pid, date);
 }
 
 // All that was recorded, shown or not. Of a difference that is not known.

@@ -155,11 +155,9 @@ struct hs_error *top_rows_callers(const struct named_profile *named, const struc
 struct top_facts top_facts_of(const struct named_profile *named, const struct growth *growth)
 {
 	const struct heap_profile *profile = named->profile;
-	const char *slash = profile->program ? strrchr(profile->program, '/') : NULL;
-	const char *program = slash ? slash + 1 : profile->program;
 
 	return (struct top_facts){
-		.program = program ? program : "",
+		.program = profile_process_name(profile),
 		.pid = profile->pid,
 		.has_look = true,
 		.seconds = (double)profile->duration_ns / 1e9,

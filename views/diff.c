@@ -166,7 +166,8 @@ static struct hs_error *add_facts(struct heap_profile *to, const struct heap_pro
 	to->pid = new->pid;
 	to->total = values_subtract(&new->total, &old->total);
 	to->program = strdup(new->program ? new->program : "");
-	return error ? error : to->program ? NULL : &hs_error_no_memory;
+	to->name = new->name ? strdup(new->name) : NULL;
+	return error ? error : to->program && (to->name || !new->name) ? NULL : &hs_error_no_memory;
 }
 
 struct hs_error *profile_diff_make(const struct heap_profile *old, const struct heap_profile *new,

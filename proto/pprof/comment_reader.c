@@ -14,6 +14,7 @@
 enum kind {
 	KIND_HEAPSNAP,
 	KIND_PROGRAM,
+	KIND_NAME, // a text
 	KIND_PID,
 	KIND_TIME, // the profile has it in nanoseconds
 	KIND_STOPPED,
@@ -37,6 +38,7 @@ enum kind {
 static const char *const kinds[KIND_COUNT] = {
 	[KIND_HEAPSNAP] = "heapsnap",
 	[KIND_PROGRAM] = "program",
+	[KIND_NAME] = "name",
 	[KIND_PID] = "pid",
 	[KIND_TIME] = "time",
 	[KIND_STOPPED] = "stopped_ns",
@@ -222,6 +224,15 @@ static struct hs_error *read_ledger_line(const char *text, bool has_facts, struc
 	return NULL;
 }
 
+// Where a kind that is a text goes; NULL = it is a number.
+static char **text_of(enum kind kind, struct heap_profile *profile)
+{
+	return kind == KIND_PROGRAM     ? &profile->program
+	       : kind == KIND_NAME      ? &profile->name
+	       : kind == KIND_SELECTION ? &profile->selection
+					: NULL;
+}
+
 // Whether a text says anything of a known kind; then it is read.
 static struct hs_error *read_known(struct comment_reader *reader, const char *text, struct heap_profile *profile,
 				   bool *is_known_ret)
@@ -235,10 +246,9 @@ static struct hs_error *read_known(struct comment_reader *reader, const char *te
 		*is_known_ret = true;
 		if (reader->seen & 1u << kind)
 			return NULL;
-		if (kind == KIND_PROGRAM || kind == KIND_SELECTION) {
+		if (text_of((enum kind)kind, profile)) {
 			reader->seen |= 1u << kind;
-			return read_text(text + length + 2,
-					 kind == KIND_PROGRAM ? &profile->program : &profile->selection);
+			return read_text(text + length + 2, text_of((enum kind)kind, profile));
 		}
 		read_kind(reader, (enum kind)kind, text + length + 2, profile);
 		return NULL;

@@ -22,7 +22,7 @@ bool comment_is_ours(const char *text, size_t size);
 // How many lines of the ledger a comment may become, at most.
 size_t comment_lines_max(const char *text, size_t size);
 
-// Into the profile: program, pid, the stop (whose reason is kept when it is a known one), intervals, is_difference,
+// Into the profile: program, name, pid, the stop (its reason is kept when it is a known one), intervals, is_difference,
 // is_estimate, of the totals live_records and variances (squares of the errors, which were rounded up and are never
 // below those of one interval), and lines of the ledger. Of these is_loss says no more than that something was lost,
 // and is_fact is not in a file of the first heapsnap. Texts are fit to be shown (base/printable.h), at most four times

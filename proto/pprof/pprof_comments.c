@@ -161,6 +161,11 @@ static struct hs_error *add_process(struct comments *comments)
 		strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", &utc);
 	packed.has_part = true;
 	put_text(&packed, source->program ? source->program : "unknown");
+	if (source->name) {
+		put_separator(&packed);
+		fputs("name: ", packed.file);
+		put_text(&packed, source->name);
+	}
 	put_separator(&packed);
 	fprintf(packed.file, "pid: %" PRId32, source->pid);
 	put_separator(&packed);

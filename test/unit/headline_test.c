@@ -48,8 +48,37 @@ static void test_headlines(void)
 	profile.time_ns = INT64_C(1700000000000000000);
 	check_headline(&profile, "Profile of nginx (PID 7), taken 2023-11-14T22:13:20Z\n"
 				 "  recorded live  500.0 MiB  in 12,345 blocks, allocated since attach (3 s before)\n");
+	profile.name = (char[]){ "nginx: worker" };
+	check_headline(&profile, "Profile of nginx: worker (PID 7), taken 2023-11-14T22:13:20Z\n"
+				 "  recorded live  500.0 MiB  in 12,345 blocks, allocated since attach (3 s before)\n");
 	check_headline(&(struct heap_profile){ .pid = 0 },
 		       "Profile of an unknown program\n  recorded live        0 B  in 0 blocks\n");
+}
+
+// The kernel keeps 15 bytes of a name. What is the file's own name is none of the process.
+static void test_own_names(void)
+{
+	static const struct {
+		const char *program, *name;
+		bool is_own;
+	} cases[] = {
+		{ "/usr/bin/redis-check-rdb", "redis-server", true },
+		{ "/usr/bin/redis-server", "redis-server", false },
+		{ "/usr/bin/a_name_of_more_than_15", "a_name_of_more_", false },
+		{ "/usr/bin/a_name_of_more_than_15", "a_name_of_mor", true },
+		{ "/usr/bin/python3.11", "python3", true },
+		{ "/usr/bin/python3.11", "", false },
+		{ "nginx", "nginx", false },
+		{ NULL, "nginx", true },
+		{ "/usr/bin/", "nginx", true },
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++)
+		CHECK_EQUAL(profile_has_own_name(cases[i].program, cases[i].name), cases[i].is_own);
+	CHECK_STRING(profile_process_name(&(struct heap_profile){ .pid = 1 }), "");
+	CHECK_STRING(
+		profile_process_name(&(struct heap_profile){ .program = (char[]){ "a/b" }, .name = (char[]){ "" } }),
+		"b");
 }
 
 // Numbers below 0 are not huge ones.
@@ -149,6 +178,7 @@ static void test_estimates(void)
 int main(void)
 {
 	test_headlines();
+	test_own_names();
 	test_difference();
 	test_truth();
 	test_estimates();
