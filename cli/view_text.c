@@ -31,8 +31,7 @@ void view_setting_deinit(struct view_setting *setting)
 	*setting = (struct view_setting){ 0 };
 }
 
-// NULL = rows of frames.
-static const struct sample_attribute *attribute_of(const struct options *options)
+const struct sample_attribute *view_attribute(const struct options *options)
 {
 	switch (view_words_unit(&options->view)) {
 	case ROWS_THREAD:
@@ -48,7 +47,7 @@ static const struct sample_attribute *attribute_of(const struct options *options
 
 struct hs_error *view_check(const struct options *options)
 {
-	const struct sample_attribute *attribute = attribute_of(options);
+	const struct sample_attribute *attribute = view_attribute(options);
 
 	return attribute
 		       ? hs_error_create(HS_ERROR_NOT_FOUND,
@@ -60,7 +59,7 @@ struct hs_error *view_check(const struct options *options)
 
 struct hs_error *view_check_file(const struct options *options, const struct heap_profile *profile)
 {
-	const struct sample_attribute *attribute = attribute_of(options);
+	const struct sample_attribute *attribute = view_attribute(options);
 
 	if (!attribute || attribute_is_said(attribute, profile))
 		return NULL;
@@ -95,6 +94,23 @@ static enum place_unit place_unit_of(enum row_unit unit)
 	}
 }
 
+bool view_is_empty(const struct profile_view *view) { return view->kept && view->shown_count == 0; }
+
+const char *view_empty_text(const struct options *options)
+{
+	const struct view_words *words = &options->view;
+	bool has_focus = false, has_ignore = false;
+
+	for (size_t i = 0; i < words->filter_count; i++) {
+		has_focus |= words->filters[i].kind == STACK_FOCUS;
+		has_ignore |= words->filters[i].kind == STACK_IGNORE;
+	}
+	return !has_focus ? "each stack has a function, file or module that --ignore matches"
+	       : has_ignore
+		       ? "no stack has a function, file or module that --focus matches, and none that --ignore does"
+		       : "no stack has a function, file or module that --focus matches";
+}
+
 void shown_print(const struct options *options, const struct profile_view *view)
 {
 	const struct heap_profile *profile = view->named.profile;
@@ -102,6 +118,10 @@ void shown_print(const struct options *options, const struct profile_view *view)
 
 	if (!view->kept)
 		return;
+	if (view_is_empty(view) && profile->sample_count > 0) {
+		console_print(options, "  shown            nothing  %s\n", view_empty_text(options));
+		return;
+	}
 	console_print(options, "  shown         %10s  in %s %s, %s of %s stacks (--focus, --ignore)\n",
 		      number_bytes_of(view->shown.live_bytes, profile->is_difference, bytes),
 		      number_grouped_of(view->shown.live_objects, profile->is_difference, count),
@@ -115,9 +135,10 @@ struct hs_error *view_report(const struct options *options, const struct profile
 	const struct view_words *words = &options->view;
 	const struct report_options report = {
 		.unit = place_unit_of(view_words_unit(words)),
-		.attribute = attribute_of(options),
+		.attribute = view_attribute(options),
 		.is_cumulative = words->cumulative,
 		.order = words->order,
+		.in_scale = !words->has_order,
 		.limit = limit,
 		.hidden = hidden_classes(words),
 		.kept = view->kept,
@@ -176,9 +197,18 @@ static struct table row_table(const struct options *options, const struct value_
 	if (value_has_error(kind))
 		table_column(&table, "", -9);
 	table_column(&table, "blocks", 7);
-	if (!attribute_of(options))
+	if (!view_attribute(options))
 		table_column(&table, options->view.cumulative ? "itself" : "cumulative", 10);
 	return table;
+}
+
+// Of a scale all rows, unless it is said how many: they are few, and the largest sizes would be missing.
+static size_t row_limit(const struct options *options)
+{
+	const struct sample_attribute *attribute = view_attribute(options);
+
+	return options->limit == SIZE_MAX || (attribute && attribute->is_scale && !options->has_limit) ? 0
+												       : options->limit;
 }
 
 static struct hs_error *print_report(const struct options *options, const struct profile_view *view)
@@ -188,7 +218,7 @@ static struct hs_error *print_report(const struct options *options, const struct
 	const struct table table = row_table(options, &kind);
 	struct report report;
 	char bytes[NUMBER_SIZE + 1], count[NUMBER_SIZE];
-	struct hs_error *error = view_report(options, view, options->limit == SIZE_MAX ? 0 : options->limit, &report);
+	struct hs_error *error = view_report(options, view, row_limit(options), &report);
 
 	if (error)
 		return error;

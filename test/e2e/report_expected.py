@@ -96,7 +96,13 @@ cumulative  blocks     itself  function
         < main
 """),
     (["--focus", "nobody", "--tree"], """\
-  shown                0 B  in 0 blocks, 0 of 3 stacks (--focus, --ignore)
+  shown            nothing  no stack has a function, file or module that --focus matches
+"""),
+    (["--ignore", "main"], """\
+  shown            nothing  each stack has a function, file or module that --ignore matches
+"""),
+    (["--focus", "Cache", "--ignore", "main"], """\
+  shown            nothing  no stack has a function, file or module that --focus matches, and none that --ignore does
 """),
     (["--tree", "--all-frames", "--by", "line", "--sort", "alloc-blocks"], """\
  allocated   share  blocks  roots > what they call
@@ -118,15 +124,23 @@ cumulative  blocks     itself  function
 """),
 ]
 
-DIFF_HEAD = "Recorded live 46.5 MiB, before 33.0 MiB: +13.5 MiB\n"
+DIFF_HEAD = """\
+Recorded live 46.5 MiB in 52 blocks, before 33.0 MiB in 51: +13.5 MiB, +1 block
+30 s between the two: +460.8 KiB/s
+"""
 DIFFS = [
     ([], """\
-  +15.0 MiB   45.0 MiB  shop::Cache::put(int)  /src/shop/cache.cpp:18   via vector
-   -1.5 MiB  512.0 KiB  shop::log(char const*)  /src/shop/log.cpp:7
-     +100 B      100 B  main  /src/shop/main.cpp:40
+     change  blocks        now         rate  site
+  +15.0 MiB     +15   45.0 MiB +512.0 KiB/s  shop::Cache::put(int)  /src/shop/cache.cpp:18   via vector
+        < shop::Server::handle < main
+   -1.5 MiB     -15  512.0 KiB  -51.2 KiB/s  shop::log(char const*)  /src/shop/log.cpp:7
+        < shop::Server::handle < main
+     +100 B      +1      100 B       +3 B/s  main  /src/shop/main.cpp:40
 """),
     (["--limit", "1"], """\
-  +15.0 MiB   45.0 MiB  shop::Cache::put(int)  /src/shop/cache.cpp:18   via vector
+     change  blocks        now         rate  site
+  +15.0 MiB     +15   45.0 MiB +512.0 KiB/s  shop::Cache::put(int)  /src/shop/cache.cpp:18   via vector
+        < shop::Server::handle < main
 2 more (--limit 0 for all)
 """),
     (["--by", "function"], """\
@@ -158,20 +172,31 @@ cumulative  blocks     itself  function
     +100 B      +1    [1 more]
 """),
     (["--sort", "alloc-bytes"], """\
-  allocated     in all  site
- +100.0 MiB  600.0 MiB  shop::log(char const*)  /src/shop/log.cpp:7
-  +40.0 MiB  120.0 MiB  shop::Cache::put(int)  /src/shop/cache.cpp:18   via vector
-     +100 B      100 B  main  /src/shop/main.cpp:40
+  allocated  blocks     in all         rate  site
+ +100.0 MiB  +1,000  600.0 MiB   +3.3 MiB/s  shop::log(char const*)  /src/shop/log.cpp:7
+        < shop::Server::handle < main
+  +40.0 MiB     +30  120.0 MiB   +1.3 MiB/s  shop::Cache::put(int)  /src/shop/cache.cpp:18   via vector
+        < shop::Server::handle < main
+     +100 B      +1      100 B       +3 B/s  main  /src/shop/main.cpp:40
 """),
     (["--sort", "name"], """\
-     +100 B      100 B  main  /src/shop/main.cpp:40
-  +15.0 MiB   45.0 MiB  shop::Cache::put(int)  /src/shop/cache.cpp:18   via vector
-   -1.5 MiB  512.0 KiB  shop::log(char const*)  /src/shop/log.cpp:7
+     change  blocks        now         rate  site
+     +100 B      +1      100 B       +3 B/s  main  /src/shop/main.cpp:40
+  +15.0 MiB     +15   45.0 MiB +512.0 KiB/s  shop::Cache::put(int)  /src/shop/cache.cpp:18   via vector
+        < shop::Server::handle < main
+   -1.5 MiB     -15  512.0 KiB  -51.2 KiB/s  shop::log(char const*)  /src/shop/log.cpp:7
+        < shop::Server::handle < main
 """),
     (["--focus", "handle"], """\
-  shown 45.5 MiB, before 32.0 MiB: +13.5 MiB (--focus, --ignore)
-  +15.0 MiB   45.0 MiB  shop::Cache::put(int)  /src/shop/cache.cpp:18   via vector
-   -1.5 MiB  512.0 KiB  shop::log(char const*)  /src/shop/log.cpp:7
+  shown 45.5 MiB in 50 blocks, before 32.0 MiB in 50: +13.5 MiB, 0 blocks (--focus, --ignore)
+     change  blocks        now         rate  site
+  +15.0 MiB     +15   45.0 MiB +512.0 KiB/s  shop::Cache::put(int)  /src/shop/cache.cpp:18   via vector
+        < shop::Server::handle < main
+   -1.5 MiB     -15  512.0 KiB  -51.2 KiB/s  shop::log(char const*)  /src/shop/log.cpp:7
+        < shop::Server::handle < main
+"""),
+    (["--focus", "nobody"], """\
+  shown nothing: no stack has a function, file or module that --focus matches
 """),
 ]
 
@@ -198,10 +223,14 @@ Profile of shop (PID 42), taken 2023-11-14T22:13:20Z
 Nothing lost.
 """),
     (80, ["diff", "old", "new"], """\
-Recorded live 46.5 MiB, before 33.0 MiB: +13.5 MiB
-  +15.0 MiB   45.0 MiB  shop::Cache::put  cache.cpp:18   via vector
-   -1.5 MiB  512.0 KiB  shop::log  log.cpp:7
-     +100 B      100 B  main  main.cpp:40
+Recorded live 46.5 MiB in 52 blocks, before 33.0 MiB in 51: +13.5 MiB, +1 block
+30 s between the two: +460.8 KiB/s
+     change  blocks        now         rate  site
+  +15.0 MiB     +15   45.0 MiB +512.0 KiB/s  shop::Cache::put  cache.cpp:18
+        < shop::Server::handle < main
+   -1.5 MiB     -15  512.0 KiB  -51.2 KiB/s  shop::log  log.cpp:7
+        < shop::Server::handle < main
+     +100 B      +1      100 B       +3 B/s  main  main.cpp:40
 """),
     (80, ["report", "old", "--bottom-up", "--all-frames"], """\
 Profile of shop (PID 42), taken 2023-11-14T22:13:20Z
