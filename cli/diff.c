@@ -32,10 +32,10 @@ static bool is_nothing(const struct value_kind *kind, const struct site_change *
 				  : change->change.live_bytes == 0 && change->change.live_objects == 0;
 }
 
-// How sure it is can be said of what is live alone.
+// How sure it is can be said of what is live alone. What was recorded exactly is no chance.
 static bool is_unsure(const struct value_kind *kind, const struct site_change *change)
 {
-	return !kind->is_allocated && !change->is_significant;
+	return !kind->is_allocated && !change->is_significant && !value_is_least(kind, &change->change);
 }
 
 // Of what is live, or of what was allocated since attach: of all rows, or of one.
@@ -58,25 +58,26 @@ static void print_live(const struct options *options, const char *what, const st
 		       const char *why)
 {
 	const int64_t blocks = number_subtract(new->live_objects, old->live_objects);
+	const bool has_error = difference->is_estimate && variance > 0; // else it is of blocks that were recorded
 	char before[NUMBER_SIZE], after[NUMBER_SIZE], change[NUMBER_SIZE], error[NUMBER_SIZE], count[NUMBER_SIZE],
 		count_before[NUMBER_SIZE], more[NUMBER_SIZE];
 
-	console_print(options, "%s %s in %s %s, before %s in %s: %s%s%s, %s %s%s\n", what,
-		      number_bytes_of(new->live_bytes, false, after),
-		      number_grouped_of(new->live_objects, false, count), blocks_word(new->live_objects),
-		      number_bytes_of(old->live_bytes, false, before),
-		      number_grouped_of(old->live_objects, false, count_before),
-		      number_bytes_signed(number_subtract(new->live_bytes, old->live_bytes), change),
-		      difference->is_estimate ? " ±" : "",
-		      difference->is_estimate ? number_bytes(profile_bytes_error(difference, variance), error) : "",
-		      number_grouped_of(blocks, true, more), blocks_word(blocks), why);
+	console_print(
+		options, "%s %s in %s %s, before %s in %s: %s%s%s, %s %s%s\n", what,
+		number_bytes_of(new->live_bytes, false, after), number_grouped_of(new->live_objects, false, count),
+		blocks_word(new->live_objects), number_bytes_of(old->live_bytes, false, before),
+		number_grouped_of(old->live_objects, false, count_before),
+		number_bytes_signed(number_subtract(new->live_bytes, old->live_bytes), change), has_error ? " ±" : "",
+		has_error ? number_bytes(profile_bytes_error(difference, variance), error) : "",
+		number_grouped_of(blocks, true, more), blocks_word(blocks), why);
 }
 
 // How far apart they are, and how much that is a second.
 static void print_time(const struct options *options, const struct hs_diff_result *result)
 {
 	const struct heap_profile *difference = &result->difference.profile;
-	const double seconds = rate_seconds(result);
+	const double seconds = rate_seconds(result), variance = difference->total.live_bytes_variance;
+	const bool has_error = difference->is_estimate && variance > 0;
 	const int64_t change = number_subtract(result->new.total.live_bytes, result->old.total.live_bytes);
 	char duration[NUMBER_SIZE], rate[NUMBER_SIZE], error[NUMBER_SIZE], a_second[2 * NUMBER_SIZE + 8] = "";
 
@@ -84,13 +85,10 @@ static void print_time(const struct options *options, const struct hs_diff_resul
 		return;
 	if (seconds > 0)
 		snprintf(a_second, sizeof(a_second), ": %s%s%s", number_rate((double)change / seconds, true, rate),
-			 difference->is_estimate ? " ±" : "",
-			 difference->is_estimate
-				 ? number_rate((double)profile_bytes_error(difference,
-									   difference->total.live_bytes_variance) /
-						       seconds,
-					       false, error)
-				 : "");
+			 has_error ? " ±" : "",
+			 has_error ? number_rate((double)profile_bytes_error(difference, variance) / seconds, false,
+						 error)
+				   : "");
 	console_print(options, "%s between the two%s\n", number_duration((uint64_t)difference->duration_ns, duration),
 		      a_second);
 }
@@ -148,12 +146,13 @@ static struct change_rows rows_of(const struct options *options, const struct hs
 }
 
 // Of an estimate with a "~", since its error is not beside it.
-static const char *rate_cell(const struct change_rows *rows, int64_t bytes, char *buffer)
+static const char *rate_cell(const struct change_rows *rows, const struct profile_values *change, char *buffer)
 {
+	const struct value_kind *kind = &rows->kind;
 	char rate[NUMBER_SIZE];
 
-	snprintf(buffer, NUMBER_SIZE + 1, "%s%s", rows->kind.profile->is_estimate ? "~" : "",
-		 number_rate((double)bytes / rows->seconds, true, rate));
+	snprintf(buffer, VALUE_SIZE, "%s%s", kind->profile->is_estimate && !value_is_least(kind, change) ? "~" : "",
+		 number_rate((double)bytes_of(kind, change) / rows->seconds, true, rate));
 	return buffer;
 }
 
@@ -162,20 +161,19 @@ static struct hs_error *print_change(const struct change_rows *rows, const struc
 	const struct value_kind *kind = &rows->kind, after = { &rows->result->new, kind->is_allocated };
 	const struct named_profile *named = named_of(rows->result, change);
 	struct table_text text = site_row_text(named, site_of(change));
-	char number[NUMBER_SIZE], plus_minus[NUMBER_SIZE + 4], now[NUMBER_SIZE + 1], rate[NUMBER_SIZE + 1];
+	char now[VALUE_SIZE], rate[VALUE_SIZE];
 	struct value_cells cells;
 	const char *row[TABLE_COLUMNS_MAX] = { cells.bytes };
 	struct hs_error *error;
 	size_t count = 1;
 
-	value_cells_make(kind, &change->change, &cells);
-	snprintf(plus_minus, sizeof(plus_minus), "±%.28s", number_bytes(change->bytes_error, number));
+	value_cells_make(kind, &change->change, change->bytes_error, &cells);
 	if (value_has_error(kind))
-		row[count++] = plus_minus;
+		row[count++] = cells.error;
 	row[count++] = cells.blocks;
 	row[count++] = value_bytes(&after, &change->after, now);
 	if (rows->seconds > 0)
-		row[count++] = rate_cell(rows, bytes_of(kind, &change->change), rate);
+		row[count++] = rate_cell(rows, &change->change, rate);
 	text.mark = is_unsure(kind, change) ? "? " : "";
 	error = table_row(&rows->table, row, 0, &text);
 	return error ? error : site_path_print(rows->options, named, site_of(change));
@@ -194,7 +192,9 @@ static struct hs_error *print_changes(const struct options *options, const struc
 
 		if (is_nothing(&rows.kind, change))
 			continue;
-		if (shown >= options->limit) {
+		// Unless all are asked for, what says no more than its error is among the others.
+		if (shown >= options->limit || (shown > 0 && options->limit != SIZE_MAX &&
+						value_is_within(&rows.kind, &change->change, change->bytes_error))) {
 			left_out++;
 			continue;
 		}
@@ -229,6 +229,21 @@ static bool is_by_sites(const struct options *options)
 	return !view_is_tree(options) && view_words_unit(&options->view) == ROWS_SITE;
 }
 
+// What "recorded" means beside a row.
+static void print_recorded(const struct options *options, const struct heap_profile *difference)
+{
+	const struct value_kind kind = value_kind_of(difference, options->view.order);
+	char unseen[NUMBER_SIZE];
+
+	for (size_t i = 0; i < difference->sample_count; i++) {
+		if (!value_is_least(&kind, &difference->samples[i].values))
+			continue;
+		console_print(options, "recorded: exactly so much; what was not recorded may differ by about %s\n",
+			      number_bytes(profile_bytes_error(difference, 0), unseen));
+		return;
+	}
+}
+
 static struct hs_error *print_text(const struct options *options, const struct hs_diff_result *result)
 {
 	struct site_changes changes = { 0 };
@@ -241,6 +256,8 @@ static struct hs_error *print_text(const struct options *options, const struct h
 	error = is_by_sites(options) ? print_changes(options, result, &changes)
 				     : view_rows_print(options, &result->view);
 	site_changes_deinit(&changes);
+	if (!error)
+		print_recorded(options, &result->difference.profile);
 	if (!error && options->output && strcmp(options->output, "-") != 0)
 		console_print(options, "%s: %s\n", options->output, number_bytes(result->file_bytes, file));
 	return error;

@@ -116,14 +116,15 @@ static enum exit_status report_file(const struct options *options)
 static void print_before(const struct options *options, const struct heap_profile *old, const struct heap_profile *new)
 {
 	const double seconds = seconds_between(old, new);
+	const bool is_about = (old->is_estimate && !profile_is_recorded_exactly(&old->total)) ||
+			      (new->is_estimate && !profile_is_recorded_exactly(&new->total));
 	char count[NUMBER_SIZE], count_before[NUMBER_SIZE], bytes[NUMBER_SIZE], bytes_before[NUMBER_SIZE],
 		duration[NUMBER_SIZE];
 
 	console_print(options, "Survivors%s%s: %s%s of the %s %s that were live in the first dump, %s of %s\n",
 		      seconds > 0 ? " after " : "",
 		      seconds > 0 ? number_duration((uint64_t)(new->time_ns - old->time_ns), duration) : "",
-		      old->is_estimate || new->is_estimate ? "about " : "",
-		      number_grouped_of(new->total.live_objects, false, count),
+		      is_about ? "about " : "", number_grouped_of(new->total.live_objects, false, count),
 		      number_grouped_of(old->total.live_objects, false, count_before),
 		      old->total.live_objects == 1 ? "block" : "blocks",
 		      number_bytes_of(new->total.live_bytes, false, bytes),

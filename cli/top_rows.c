@@ -38,7 +38,9 @@ static struct top_row row_of(const struct named_profile *named, const struct gro
 		.number = site->number,
 		.live = (double)site->site->values.live_bytes,
 		.blocks = (double)site->site->values.live_objects,
-		.error = (double)profile_bytes_error(named->profile, site->site->values.live_bytes_variance),
+		.error = profile_is_recorded_exactly(&site->site->values)
+				 ? 0
+				 : (double)profile_bytes_error(named->profile, site->site->values.live_bytes_variance),
 		.rate = site->speed,
 		.grows = site->grows || site->in_steps,
 		.text = site_row_text(named, site->site),

@@ -174,12 +174,12 @@ static struct hs_error *print_row(const struct table *table, const struct value_
 					 .via = "",
 					 .mark = "" };
 	const struct profile_values *values = is_cumulative ? &row->cumulative : &row->values;
-	char other[NUMBER_SIZE + 1];
+	char other[VALUE_SIZE];
 	struct value_cells cells;
 	const char *shown[TABLE_COLUMNS_MAX] = { cells.bytes };
 	size_t count = 1;
 
-	value_cells_make(kind, values, &cells);
+	value_cells_make(kind, values, value_error(kind, values), &cells);
 	if (value_has_error(kind))
 		shown[count++] = cells.error;
 	shown[count++] = cells.blocks;
@@ -217,21 +217,35 @@ static struct hs_error *print_report(const struct options *options, const struct
 	const bool is_cumulative = options->view.cumulative;
 	const struct table table = row_table(options, &kind);
 	struct report report;
-	char bytes[NUMBER_SIZE + 1], count[NUMBER_SIZE];
+	char bytes[VALUE_SIZE], count[NUMBER_SIZE];
+	size_t shown = 0;
 	struct hs_error *error = view_report(options, view, row_limit(options), &report);
 
 	if (error)
 		return error;
 	if (report.count > 0)
 		error = table_head(&table, row_unit_name(view_words_unit(&options->view)));
-	for (size_t i = 0; i < report.count && !error; i++)
-		error = print_row(&table, &kind, is_cumulative, &report.rows[i]);
+	for (size_t i = 0; i < report.count && !error; i++) {
+		const struct report_row *row = &report.rows[i];
+		const struct profile_values *values = is_cumulative ? &row->cumulative : &row->values;
+
+		// Unless all are asked for, what says no more than its error is among the others.
+		if (shown > 0 && options->limit != SIZE_MAX &&
+		    value_is_within(&kind, values, value_error(&kind, values))) {
+			profile_values_add(&report.others, &row->values);
+			report.others_count++;
+			continue;
+		}
+		error = print_row(&table, &kind, is_cumulative, row);
+		shown++;
+	}
 	// what overlaps has no sum
 	if (!error && report.others_count > 0 && is_cumulative)
 		console_print(options, "%s more (--limit 0 for all)\n", number_grouped(report.others_count, count));
 	else if (!error && report.others_count > 0)
-		console_print(options, "%10s in %s more (--limit 0 for all)\n",
-			      value_bytes(&kind, &report.others, bytes), number_grouped(report.others_count, count));
+		console_print(options, "%*s%s in %s more (--limit 0 for all)\n",
+			      table_pad(value_bytes(&kind, &report.others, bytes), 10), "", bytes,
+			      number_grouped(report.others_count, count));
 	report_deinit(&report);
 	return error;
 }

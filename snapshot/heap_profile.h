@@ -179,6 +179,14 @@ static inline uint64_t profile_bytes_error(const struct heap_profile *profile, d
 	return profile_error(profile->is_estimate ? fmax(variance, interval * interval) : variance);
 }
 
+// Whether the live blocks that these values are of were all recorded as they are, and none of them stands for others.
+// Of a profile that is an estimate more may be live, into which no sample fell: as much as profile_bytes_error says. Of
+// a difference: on both sides.
+static inline bool profile_is_recorded_exactly(const struct profile_values *values)
+{
+	return values->live_bytes_variance == 0 && values->live_objects_variance == 0;
+}
+
 // For numbers of blocks: what one more sample would stand for. Unrecorded blocks are assumed to have the mean size of
 // the known ones (`bytes` / `objects`).
 static inline uint64_t profile_objects_error(const struct heap_profile *profile, double variance, int64_t objects,

@@ -24,6 +24,7 @@ enum kind {
 	KIND_SAMPLES,
 	KIND_OBJECTS_ERROR,
 	KIND_BYTES_ERROR,
+	KIND_EXACT, // all that is live was recorded as it is
 	KIND_SESSION,
 	KIND_EPOCH,
 	KIND_TICKS,
@@ -48,6 +49,7 @@ static const char *const kinds[KIND_COUNT] = {
 	[KIND_SAMPLES] = "samples",
 	[KIND_OBJECTS_ERROR] = "inuse_objects_error",
 	[KIND_BYTES_ERROR] = "inuse_space_error",
+	[KIND_EXACT] = "recorded_exactly",
 	[KIND_SESSION] = "session",
 	[KIND_EPOCH] = "cut_epoch",
 	[KIND_TICKS] = "cut_ticks",
@@ -168,6 +170,9 @@ static void read_kind(struct comment_reader *reader, enum kind kind, const char 
 		break;
 	case KIND_BYTES_ERROR:
 		total->live_bytes_variance = pprof_variance((double)value);
+		break;
+	case KIND_EXACT:
+		reader->is_exact = value != 0;
 		break;
 	default:
 		if (kind < KIND_SESSION)

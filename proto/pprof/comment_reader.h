@@ -14,6 +14,7 @@
 struct comment_reader {
 	uint32_t seen;   // bit i: a comment of that kind was read; of two that contradict each other the first counts
 	bool has_errors; // of the totals, both
+	bool is_exact;   // of what is live nothing stands for blocks that were not recorded
 };
 
 // Whether a comment says that heapsnap has written the profile: the first one does.

@@ -16,7 +16,7 @@ import made_profile
 import pprof_reader
 import profiles
 from harness import HEAPSNAP, Target, attach, check, check_equal, check_refused, detach, dump, heapsnap, run_cases, say, target_path, temporary_directory
-from report_expected import (DIFFERENCE, DIFF_HEAD, DIFFS, END, ESTIMATED, ESTIMATES, HANDLE, HEAD, LATER, LOG, MIB, PUSH, PUT, REPORTS, STACKS,
+from report_expected import (DIFFERENCE, DIFF_HEAD, DIFFS, END, ESTIMATED, ESTIMATES, EXACT, HANDLE, HEAD, LATER, LOG, MIB, PUSH, PUT, REPORTS, STACKS,
                              TERMINALS)
 
 
@@ -79,8 +79,12 @@ def estimates():
     made_profile.write(new, LATER, comments=comments, period=65536, time_ns=1700000030 * 10**9, duration_ns=33 * 10**9)
     written = os.path.join(os.path.dirname(old), "written.pb.gz")
     output("diff", old, new, "-o", written)
+    exact, exact_new = (os.path.join(os.path.dirname(old), name) for name in ("exact.pb.gz", "exact_new.pb.gz"))
+    made_profile.write(exact, STACKS, comments=(*made_profile.COMMENTS, *EXACT))
+    made_profile.write(exact_new, LATER, comments=(*made_profile.COMMENTS, *EXACT), time_ns=1700000030 * 10**9, duration_ns=33 * 10**9)
+    paths = {"old": old, "new": new, "written": written, "exact": exact, "exact_new": exact_new}
     for words, expected in ESTIMATES:
-        check_equal(output(*({"old": old, "new": new, "written": written}.get(word, word) for word in words)), expected, f"estimates: {' '.join(words)}")
+        check_equal(output(*(paths.get(word, word) for word in words)), expected, f"estimates: {' '.join(words)}")
 
 
 def terminals():

@@ -175,6 +175,53 @@ static void test_estimates(void)
 		    "Nothing lost.\n");
 }
 
+// What stands for nothing else has no error; what no sample fell into is said beside it.
+static void test_exact(void)
+{
+	struct profile_sample samples[] = { { .values = { .live_bytes = 5, .live_objects = 1 } },
+					    { .values = { .live_bytes = 90000, .live_objects = 3 } } };
+	struct heap_profile profile = {
+		.samples = samples,
+		.sample_count = COUNT(samples),
+		.is_estimate = true,
+		.period = 1,
+		.interval_most = 4096,
+		.total = { .live_bytes = 90005, .live_objects = 4, .live_records = 4 },
+	};
+
+	check_truth(&plain, &profile,
+		    "Recorded exactly; about 4.0 KiB more may be live (≥), of which no sample was taken; now every "
+		    "allocation is recorded.\nNothing lost.\n");
+	check_truth(
+		&(struct options){ .command = COMMAND_WHY }, &profile,
+		"Recorded exactly; about 4.0 KiB more may be live, of which no sample was taken; now every allocation "
+		"is recorded.\nNothing lost.\n");
+	samples[1].values.live_bytes_variance = samples[1].values.live_objects_variance = 81e6;
+	profile.total.live_bytes_variance = profile.total.live_objects_variance = 81e6;
+	profile.total.live_records = 0; // not known
+	check_truth(
+		&plain, &profile,
+		"Estimates (±10 % of all live bytes); now every allocation is recorded.\n"
+		"≥: recorded exactly; about 4.0 KiB more may be live, of which no sample was taken.\nNothing lost.\n");
+	samples[0].values = (struct profile_values){ .alloc_bytes = 5 };
+	check_truth(&plain, &profile,
+		    "Estimates (±10 % of all live bytes); now every allocation is recorded.\nNothing lost.\n");
+	profile.total = (struct profile_values){ .alloc_bytes = 5 };
+	check_truth(
+		&plain, &profile,
+		"None of the recorded blocks is live; about 4.0 KiB may be, of which no sample was taken; now every "
+		"allocation is recorded.\nNothing lost.\n");
+	profile.selection = (char[]){ "older than 1 s" };
+	check_truth(&plain, &profile,
+		    "None of the recorded blocks is selected; about 4.0 KiB may be, of which no sample was taken; now "
+		    "every allocation is recorded.\nNothing lost.\n");
+	profile.selection = NULL;
+	profile.is_difference = true;
+	profile.total.live_bytes = -90000;
+	check_truth(&plain, &profile,
+		    "Recorded exactly; what was not recorded may differ by about 4.0 KiB.\nNothing lost.\n");
+}
+
 int main(void)
 {
 	test_headlines();
@@ -182,5 +229,6 @@ int main(void)
 	test_difference();
 	test_truth();
 	test_estimates();
+	test_exact();
 	return CHECK_RESULT();
 }

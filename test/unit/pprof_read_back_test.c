@@ -384,6 +384,27 @@ static void test_round_trip(bool is_estimate, bool is_difference)
 	free(again);
 }
 
+// What was recorded as it is has no errors in a file either, also where its stacks are labelled with what may be
+// missing.
+static void test_exact(bool has_errors)
+{
+	struct heap_profile written = ours(true, false), read;
+	const struct pprof_options options = { .errors = has_errors };
+	uint8_t *data = NULL;
+	size_t size = 0;
+
+	written.total.live_bytes_variance = written.total.live_objects_variance = 0;
+	must(pprof_encode(&written, &options, &data, &size));
+	must(pprof_decode(data, size, &read));
+	CHECK(read.is_estimate);
+	CHECK_EQUAL(profile_bytes_error(&read, read.total.live_bytes_variance), 8192);
+	CHECK(profile_is_recorded_exactly(&read.total));
+	for (size_t i = 0; i < read.sample_count; i++)
+		CHECK(profile_is_recorded_exactly(&read.samples[i].values));
+	heap_profile_deinit(&read);
+	free(data);
+}
+
 int main(void)
 {
 	test_comments();
@@ -393,5 +414,7 @@ int main(void)
 	test_round_trip(false, false);
 	test_round_trip(true, false);
 	test_round_trip(true, true);
+	test_exact(false);
+	test_exact(true);
 	return CHECK_RESULT();
 }
