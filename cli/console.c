@@ -19,7 +19,7 @@
 enum { WARNINGS_MOST = 100, WIDTH_LEAST = 80, WIDTH_MOST = 200 };
 
 static struct {
-	bool quiet, verbose, progress, json;
+	bool quiet, verbose, progress, json, wide;
 	bool output_is_taken;          // by a profile or a command: results go to standard error
 	bool interrupted;              // an error said so
 	pid_t pid;                     // as in console_begin_process; 0 = none
@@ -85,11 +85,35 @@ static HS_PRINTF(1, 0) char *format_line(const char *format, va_list arguments)
 	return text;
 }
 
-static HS_PRINTF(3, 0) void write_formatted(FILE *file, const char *prefix, const char *format, va_list arguments)
+// Columns of a terminal; 0 = as many as it takes.
+static unsigned terminal_width(int fd, bool is_wide)
+{
+	struct winsize size;
+
+	if (is_wide || ioctl(fd, TIOCGWINSZ, &size) != 0)
+		return 0;
+	return size.ws_col < WIDTH_LEAST ? WIDTH_LEAST : size.ws_col > WIDTH_MOST ? WIDTH_MOST : size.ws_col;
+}
+
+// What is wrong, or belongs to it: on a terminal in as many lines as it takes.
+static void write_message(const char *prefix, const char *text)
+{
+	const unsigned width = terminal_width(STDERR_FILENO, console.wide);
+	HS_CLEANUP_FREE char *printable = width ? hs_printable(text) : NULL, *whole = NULL;
+
+	if (printable && asprintf(&whole, "%s%s", prefix, printable) < 0)
+		whole = NULL;
+	if (whole)
+		write_wrapped(stderr, whole, width);
+	else
+		write_line(stderr, prefix, text);
+}
+
+static HS_PRINTF(2, 0) void write_formatted(const char *prefix, const char *format, va_list arguments)
 {
 	HS_CLEANUP_FREE char *text = format_line(format, arguments);
 
-	write_line(file, prefix, text ? text : no_memory);
+	write_message(prefix, text ? text : no_memory);
 }
 
 // False: there is no room or no memory for it.
@@ -107,7 +131,7 @@ static bool keep_warning(const char *message)
 static void show_kept(void)
 {
 	for (size_t i = 0; i < console.warning_count; i++) {
-		write_line(stderr, "heapsnap: warning: ", console.warnings[i]);
+		write_message("heapsnap: warning: ", console.warnings[i]);
 		free(console.warnings[i]);
 	}
 	console.warning_count = 0;
@@ -131,7 +155,7 @@ static void show_message(enum hs_log_level level, const char *message)
 		return;
 	if (console.json && level == HS_LOG_WARNING && keep_warning(message))
 		return;
-	write_line(stderr, level == HS_LOG_WARNING ? "heapsnap: warning: " : "heapsnap: ", message);
+	write_message(level == HS_LOG_WARNING ? "heapsnap: warning: " : "heapsnap: ", message);
 }
 
 // At most ten times a second.
@@ -154,6 +178,7 @@ void console_init(const struct options *options)
 {
 	console.quiet = options->quiet;
 	console.json = options->json;
+	console.wide = options->wide;
 	console.output_is_taken =
 		options->command == COMMAND_RUN || (options->output && strcmp(options->output, "-") == 0);
 	console.verbose = options->verbose;
@@ -194,7 +219,7 @@ void console_complain(const char *format, ...)
 	va_list arguments;
 
 	va_start(arguments, format);
-	write_formatted(stderr, "heapsnap: ", format, arguments);
+	write_formatted("heapsnap: ", format, arguments);
 	va_end(arguments);
 }
 
@@ -205,17 +230,13 @@ void console_explain(const struct options *options, const char *format, ...)
 	if (options->quiet)
 		return;
 	va_start(arguments, format);
-	write_formatted(stderr, "", format, arguments);
+	write_formatted("", format, arguments);
 	va_end(arguments);
 }
 
 unsigned console_width(const struct options *options)
 {
-	struct winsize size;
-
-	if (options->wide || ioctl(console.output_is_taken ? STDERR_FILENO : STDOUT_FILENO, TIOCGWINSZ, &size) != 0)
-		return 0;
-	return size.ws_col < WIDTH_LEAST ? WIDTH_LEAST : size.ws_col > WIDTH_MOST ? WIDTH_MOST : size.ws_col;
+	return terminal_width(console.output_is_taken ? STDERR_FILENO : STDOUT_FILENO, options->wide);
 }
 
 static const char *code_name(enum hs_error_code code)
@@ -266,7 +287,7 @@ enum exit_status console_fail(const struct options *options, struct hs_error *er
 
 	show_kept();
 	console.interrupted |= error->code == HS_ERROR_INTERRUPTED;
-	write_line(stderr, "heapsnap: ", error->message);
+	write_message("heapsnap: ", error->message);
 	if (options->json)
 		console_put_error(code_name(error->code), message ? message : "out of memory");
 	free(message);

@@ -27,7 +27,7 @@ void console_print_row(const struct options *options, const char *row);
 // Whether all results so far could be written; if not, says why.
 bool console_is_written(void);
 
-// What is wrong, and no error that ends the command: also with -q. Likewise one line.
+// What is wrong, and no error that ends the command: also with -q. Likewise one line, which a terminal has in several.
 void console_complain(const char *format, ...) HS_PRINTF(1, 2);
 
 // What belongs to an error that was reported: what has become of the process. On standard error, nothing with -q.

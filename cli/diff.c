@@ -2,6 +2,7 @@
 #include "lib/diff.h"
 
 #include "base/json.h"
+#include "base/log.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/site_json.h"
@@ -13,6 +14,9 @@
 
 #include <inttypes.h>
 #include <string.h>
+
+// Columns of a terminal from which on rows with errors have their rates, too.
+enum { RATES_FROM = 100 };
 
 // The side that a row's names are of.
 static const struct named_profile *named_of(const struct hs_diff_result *result, const struct site_change *change)
@@ -28,44 +32,65 @@ static bool is_nothing(const struct value_kind *kind, const struct site_change *
 				  : change->change.live_bytes == 0 && change->change.live_objects == 0;
 }
 
-// How sure it is can be said of what is live alone.
+// How sure it is can be said of what is live alone. What was recorded exactly is no chance.
 static bool is_unsure(const struct value_kind *kind, const struct site_change *change)
 {
-	return !kind->is_allocated && !change->is_significant;
+	return !kind->is_allocated && !change->is_significant && !value_is_least(kind, &change->change);
 }
 
-static struct hs_error *print_change(const struct table *table, const struct value_kind *kind,
-				     const struct hs_diff_result *result, const struct site_change *change)
+// Of what is live, or of what was allocated since attach: of all rows, or of one.
+static int64_t bytes_of(const struct value_kind *kind, const struct profile_values *values)
 {
-	const struct value_kind after = { &result->new, kind->is_allocated };
-	struct table_text text = site_row_text(named_of(result, change), site_of(change));
-	char number[NUMBER_SIZE], plus_minus[NUMBER_SIZE + 4], now[NUMBER_SIZE + 1];
-	struct value_cells cells;
-	const char *row[TABLE_COLUMNS_MAX] = { cells.bytes };
-	size_t count = 1;
-
-	value_cells_make(kind, &change->change, &cells);
-	snprintf(plus_minus, sizeof(plus_minus), "±%.28s", number_bytes(change->bytes_error, number));
-	if (value_has_error(kind))
-		row[count++] = plus_minus;
-	row[count++] = value_bytes(&after, &change->after, now);
-	text.mark = is_unsure(kind, change) ? "? " : "";
-	return table_row(table, row, 0, &text);
+	return kind->is_allocated ? values->alloc_bytes : values->live_bytes;
 }
+
+// Seconds between the two where both tell one life of one process: then a change has a rate. 0 = it has none.
+static double rate_seconds(const struct hs_diff_result *result)
+{
+	return result->difference.facts.of_one_attach ? (double)result->difference.profile.duration_ns / 1e9 : 0;
+}
+
+static const char *blocks_word(int64_t count) { return count == 1 || count == -1 ? "block" : "blocks"; }
 
 // `variance`: of the difference.
 static void print_live(const struct options *options, const char *what, const struct profile_values *old,
 		       const struct profile_values *new, const struct heap_profile *difference, double variance,
 		       const char *why)
 {
-	char before[NUMBER_SIZE], after[NUMBER_SIZE], change[NUMBER_SIZE], error[NUMBER_SIZE];
+	const int64_t blocks = number_subtract(new->live_objects, old->live_objects);
+	const bool has_error = difference->is_estimate && variance > 0; // else it is of blocks that were recorded
+	char before[NUMBER_SIZE], after[NUMBER_SIZE], change[NUMBER_SIZE], error[NUMBER_SIZE], count[NUMBER_SIZE],
+		count_before[NUMBER_SIZE], more[NUMBER_SIZE];
 
-	console_print(options, "%s %s, before %s: %s%s%s%s\n", what, number_bytes_of(new->live_bytes, false, after),
-		      number_bytes_of(old->live_bytes, false, before),
-		      number_bytes_signed(number_subtract(new->live_bytes, old->live_bytes), change),
-		      difference->is_estimate ? " ±" : "",
-		      difference->is_estimate ? number_bytes(profile_bytes_error(difference, variance), error) : "",
-		      why);
+	console_print(
+		options, "%s %s in %s %s, before %s in %s: %s%s%s, %s %s%s\n", what,
+		number_bytes_of(new->live_bytes, false, after), number_grouped_of(new->live_objects, false, count),
+		blocks_word(new->live_objects), number_bytes_of(old->live_bytes, false, before),
+		number_grouped_of(old->live_objects, false, count_before),
+		number_bytes_signed(number_subtract(new->live_bytes, old->live_bytes), change), has_error ? " ±" : "",
+		has_error ? number_bytes(profile_bytes_error(difference, variance), error) : "",
+		number_grouped_of(blocks, true, more), blocks_word(blocks), why);
+}
+
+// How far apart they are, and how much that is a second.
+static void print_time(const struct options *options, const struct hs_diff_result *result)
+{
+	const struct heap_profile *difference = &result->difference.profile;
+	const double seconds = rate_seconds(result), variance = difference->total.live_bytes_variance;
+	const bool has_error = difference->is_estimate && variance > 0;
+	const int64_t change = number_subtract(result->new.total.live_bytes, result->old.total.live_bytes);
+	char duration[NUMBER_SIZE], rate[NUMBER_SIZE], error[NUMBER_SIZE], a_second[2 * NUMBER_SIZE + 8] = "";
+
+	if (difference->duration_ns <= 0)
+		return;
+	if (seconds > 0)
+		snprintf(a_second, sizeof(a_second), ": %s%s%s", number_rate((double)change / seconds, true, rate),
+			 has_error ? " ±" : "",
+			 has_error ? number_rate((double)profile_bytes_error(difference, variance) / seconds, false,
+						 error)
+				   : "");
+	console_print(options, "%s between the two%s\n", number_duration((uint64_t)difference->duration_ns, duration),
+		      a_second);
 }
 
 static void print_facts(const struct options *options, const struct hs_diff_result *result)
@@ -74,9 +99,12 @@ static void print_facts(const struct options *options, const struct hs_diff_resu
 
 	print_live(options, "Recorded live", &result->old.total, &result->new.total, difference,
 		   difference->total.live_bytes_variance, "");
+	print_time(options, result);
 	if (difference->selection)
 		console_print(options, "Only blocks %s.\n", difference->selection);
-	if (result->view.kept)
+	if (view_is_empty(&result->old_view) && view_is_empty(&result->new_view))
+		console_print(options, "  shown nothing: %s\n", view_empty_text(options));
+	else if (result->view.kept)
 		print_live(options, "  shown", &result->old_view.shown, &result->new_view.shown, difference,
 			   result->view.shown.live_bytes_variance, " (--focus, --ignore)");
 	if (result->difference.facts.of_two_attaches)
@@ -85,38 +113,97 @@ static void print_facts(const struct options *options, const struct hs_diff_resu
 			"The two are of different attaches: what was allocated before an attach is not in its profile.\n");
 }
 
-static struct table change_table(const struct options *options, const struct value_kind *kind)
-{
-	struct table table = { .options = options };
+// What the rows have in common.
+struct change_rows {
+	const struct options *options;
+	const struct hs_diff_result *result;
+	struct value_kind kind;
+	struct table table;
+	double seconds; // 0 = no column of rates
+};
 
-	table_column(&table, kind->is_allocated ? "allocated" : "", 11);
+static struct change_rows rows_of(const struct options *options, const struct hs_diff_result *result)
+{
+	const unsigned width = console_width(options);
+	struct change_rows rows = {
+		.options = options,
+		.result = result,
+		.kind = value_kind_of(&result->difference.profile, options->view.order),
+		.table = { .options = options },
+		.seconds = rate_seconds(result),
+	};
+
+	if (value_has_error(&rows.kind) && width && width < RATES_FROM)
+		rows.seconds = 0;
+	table_column(&rows.table, rows.kind.is_allocated ? "allocated" : "change", 11);
+	if (value_has_error(&rows.kind))
+		table_column(&rows.table, "", -10);
+	table_column(&rows.table, "blocks", 7);
+	table_column(&rows.table, rows.kind.is_allocated ? "in all" : "now", 10);
+	if (rows.seconds > 0)
+		table_column(&rows.table, "rate", value_has_error(&rows.kind) ? 13 : 12);
+	return rows;
+}
+
+// Of an estimate with a "~", since its error is not beside it.
+static const char *rate_cell(const struct change_rows *rows, const struct profile_values *change, char *buffer)
+{
+	const struct value_kind *kind = &rows->kind;
+	char rate[NUMBER_SIZE];
+
+	snprintf(buffer, VALUE_SIZE, "%s%s", kind->profile->is_estimate && !value_is_least(kind, change) ? "~" : "",
+		 number_rate((double)bytes_of(kind, change) / rows->seconds, true, rate));
+	return buffer;
+}
+
+static struct hs_error *print_change(const struct change_rows *rows, const struct site_change *change)
+{
+	const struct value_kind *kind = &rows->kind, after = { &rows->result->new, kind->is_allocated };
+	const struct named_profile *named = named_of(rows->result, change);
+	struct table_text text = site_row_text(named, site_of(change));
+	char now[VALUE_SIZE], rate[VALUE_SIZE];
+	struct value_cells cells;
+	const char *row[TABLE_COLUMNS_MAX] = { cells.bytes };
+	struct hs_error *error;
+	size_t count = 1;
+
+	value_cells_make(kind, &change->change, change->bytes_error, &cells);
 	if (value_has_error(kind))
-		table_column(&table, "", -10);
-	table_column(&table, kind->is_allocated ? "in all" : "", 10);
-	return table;
+		row[count++] = cells.error;
+	row[count++] = cells.blocks;
+	row[count++] = value_bytes(&after, &change->after, now);
+	if (rows->seconds > 0)
+		row[count++] = rate_cell(rows, &change->change, rate);
+	text.mark = is_unsure(kind, change) ? "? " : "";
+	error = table_row(&rows->table, row, 0, &text);
+	return error ? error : site_path_print(rows->options, named, site_of(change));
 }
 
 static struct hs_error *print_changes(const struct options *options, const struct hs_diff_result *result,
 				      const struct site_changes *changes)
 {
-	const struct value_kind kind = value_kind_of(&result->difference.profile, options->view.order);
-	const struct table table = change_table(options, &kind);
-	struct hs_error *error = kind.is_allocated && changes->count > 0 ? table_head(&table, "site") : NULL;
+	const struct change_rows rows = rows_of(options, result);
+	struct hs_error *error = NULL;
 	size_t shown = 0, left_out = 0, unsure = 0;
 	char count[NUMBER_SIZE];
 
 	for (size_t i = 0; i < changes->count && !error; i++) {
 		const struct site_change *change = &changes->items[i];
 
-		if (is_nothing(&kind, change))
+		if (is_nothing(&rows.kind, change))
 			continue;
-		if (shown >= options->limit) {
+		// Unless all are asked for, what says no more than its error is among the others.
+		if (shown >= options->limit || (shown > 0 && options->limit != SIZE_MAX &&
+						value_is_within(&rows.kind, &change->change, change->bytes_error))) {
 			left_out++;
 			continue;
 		}
+		if (shown == 0)
+			error = table_head(&rows.table, "site");
 		shown++;
-		unsure += is_unsure(&kind, change);
-		error = print_change(&table, &kind, result, change);
+		unsure += is_unsure(&rows.kind, change);
+		if (!error)
+			error = print_change(&rows, change);
 	}
 	if (!error && left_out > 0)
 		console_print(options, "%s more (--limit 0 for all)\n", number_grouped(left_out, count));
@@ -142,6 +229,21 @@ static bool is_by_sites(const struct options *options)
 	return !view_is_tree(options) && view_words_unit(&options->view) == ROWS_SITE;
 }
 
+// What "recorded" means beside a row.
+static void print_recorded(const struct options *options, const struct heap_profile *difference)
+{
+	const struct value_kind kind = value_kind_of(difference, options->view.order);
+	char unseen[NUMBER_SIZE];
+
+	for (size_t i = 0; i < difference->sample_count; i++) {
+		if (!value_is_least(&kind, &difference->samples[i].values))
+			continue;
+		console_print(options, "recorded: exactly so much; what was not recorded may differ by about %s\n",
+			      number_bytes(profile_bytes_error(difference, 0), unseen));
+		return;
+	}
+}
+
 static struct hs_error *print_text(const struct options *options, const struct hs_diff_result *result)
 {
 	struct site_changes changes = { 0 };
@@ -154,9 +256,17 @@ static struct hs_error *print_text(const struct options *options, const struct h
 	error = is_by_sites(options) ? print_changes(options, result, &changes)
 				     : view_rows_print(options, &result->view);
 	site_changes_deinit(&changes);
+	if (!error)
+		print_recorded(options, &result->difference.profile);
 	if (!error && options->output && strcmp(options->output, "-") != 0)
 		console_print(options, "%s: %s\n", options->output, number_bytes(result->file_bytes, file));
 	return error;
+}
+
+static void put_rate(struct json *json, int64_t bytes, double seconds)
+{
+	if (seconds > 0)
+		json_real(json, "live_bytes_rate", (double)bytes / seconds);
 }
 
 static void put_change(struct json *json, const struct hs_diff_result *result, const struct site_change *change)
@@ -177,7 +287,11 @@ static void put_change(struct json *json, const struct hs_diff_result *result, c
 	json_integer(json, "alloc_objects", change->change.alloc_objects);
 	json_integer(json, "live_bytes_before", change->before.live_bytes);
 	json_integer(json, "live_bytes_after", change->after.live_bytes);
+	json_integer(json, "live_objects_before", change->before.live_objects);
+	json_integer(json, "live_objects_after", change->after.live_objects);
 	json_number(json, "live_bytes_error", change->bytes_error);
+	json_number(json, "live_objects_error", change->objects_error);
+	put_rate(json, change->change.live_bytes, rate_seconds(result));
 	json_bool(json, "significant", change->is_significant);
 	json_open(json, "path", '[');
 	for (uint32_t i = 0; i < site->path_length; i++)
@@ -207,6 +321,7 @@ static struct hs_error *put_rows(struct json *json, const struct options *option
 static struct hs_error *print_json(const struct options *options, const struct hs_diff_result *result)
 {
 	const struct profile_values *old = &result->old.total, *new = &result->new.total;
+	const struct heap_profile *difference = &result->difference.profile;
 	struct hs_error *error;
 	struct json json;
 
@@ -217,11 +332,21 @@ static struct hs_error *print_json(const struct options *options, const struct h
 	json_string(&json, "output", options->output ? options->output : "");
 	json_number(&json, "bytes", result->file_bytes);
 	json_bool(&json, "of_two_attaches", result->difference.facts.of_two_attaches);
-	json_bool(&json, "estimate", result->difference.profile.is_estimate);
-	selection_put_json(&json, &result->difference.profile);
+	json_bool(&json, "estimate", difference->is_estimate);
+	selection_put_json(&json, difference);
 	json_integer(&json, "live_bytes", number_subtract(new->live_bytes, old->live_bytes));
 	json_integer(&json, "live_objects", number_subtract(new->live_objects, old->live_objects));
+	json_integer(&json, "live_bytes_before", old->live_bytes);
+	json_integer(&json, "live_bytes_after", new->live_bytes);
+	json_integer(&json, "live_objects_before", old->live_objects);
+	json_integer(&json, "live_objects_after", new->live_objects);
+	json_number(&json, "live_bytes_error", profile_bytes_error(difference, difference->total.live_bytes_variance));
+	if (difference->duration_ns > 0)
+		json_real(&json, "seconds", (double)difference->duration_ns / 1e9);
+	put_rate(&json, number_subtract(new->live_bytes, old->live_bytes), rate_seconds(result));
 	error = put_rows(&json, options, result);
+	if (view_is_empty(&result->old_view) && view_is_empty(&result->new_view))
+		hs_warn("nothing is shown: %s", view_empty_text(options));
 	if (!error)
 		error = stacks_put_json(&json, options, &result->view);
 	if (!console_end_json(&json) && !error)
@@ -236,6 +361,7 @@ enum exit_status command_diff(const struct options *options)
 		.new_path = options->paths[1],
 		.output = options->output,
 		.format = options->format,
+		.by = view_attribute(options),
 	};
 	struct view_setting setting;
 	struct hs_diff_result result;
@@ -243,9 +369,7 @@ enum exit_status command_diff(const struct options *options)
 
 	if (options->survivors)
 		return report_survivors(options);
-	error = view_check(options);
-	if (!error)
-		error = view_setting_init(options, &setting);
+	error = view_setting_init(options, &setting);
 	if (error)
 		return console_fail(options, error);
 	diff.view = setting.options;

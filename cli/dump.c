@@ -108,6 +108,7 @@ static struct hs_error *print_json(const struct options *options, const struct h
 	json_number(&json, "live_objects_error", result->live_objects_error);
 	json_number(&json, "live_bytes_error", result->live_bytes_error);
 	error = view_put_json(&json, options, &result->view);
+	view_warn_empty(options, &result->view);
 	if (!error && is_report)
 		error = stacks_put_json(&json, options, &result->view);
 	put_ledger(&json, profile);

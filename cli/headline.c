@@ -15,8 +15,7 @@
 // Of a file.
 static void print_origin(const struct options *options, const struct heap_profile *profile)
 {
-	const char *slash = profile->program ? strrchr(profile->program, '/') : NULL;
-	const char *program = slash ? slash + 1 : profile->program;
+	const char *name = profile_process_name(profile);
 	const time_t seconds = (time_t)(profile->time_ns / 1000000000);
 	char date[60] = "", pid[32] = "";
 	struct tm utc;
@@ -29,7 +28,7 @@ static void print_origin(const struct options *options, const struct heap_profil
 	if (profile->pid)
 		snprintf(pid, sizeof(pid), " (PID %" PRId32 ")", profile->pid);
 	console_print(options, "%s of %s%s%s\n", profile->is_difference ? "Difference of two profiles" : "Profile",
-		      program && *program ? program : "an unknown program", pid, date);
+		      *name ? name : "an unknown program", pid, date);
 }
 
 // All that was recorded, shown or not. Of a difference that is not known.
@@ -111,14 +110,69 @@ void headline_print(const struct options *options, const struct heap_profile *pr
 		print_selection(options, profile);
 }
 
-static void print_estimates(const struct options *options, const struct heap_profile *profile)
+static bool is_live(const struct profile_values *values)
+{
+	return values->live_bytes != 0 || values->live_objects != 0;
+}
+
+// Whether rows may be there that say the least that is live ("≥", cli/value_cells.h).
+static bool has_least(const struct options *options, const struct heap_profile *profile)
+{
+	for (size_t i = 0; i < profile->sample_count && options->command != COMMAND_WHY; i++)
+		if (is_live(&profile->samples[i].values) && profile_is_recorded_exactly(&profile->samples[i].values))
+			return true;
+	return false;
+}
+
+static void print_difference(const struct options *options, const struct heap_profile *profile)
+{
+	const double variance = profile->total.live_bytes_variance;
+	char error[NUMBER_SIZE];
+
+	number_bytes(profile_bytes_error(profile, variance), error);
+	if (profile_is_recorded_exactly(&profile->total))
+		console_print(options, "Recorded exactly; what was not recorded may differ by about %s.\n", error);
+	else
+		console_print(options, "Estimates (±%s of all live bytes, as if the two were independent).\n", error);
+}
+
+// What is live of it: estimates, or blocks that were recorded as they are. What no sample fell into is in neither.
+static void print_truth_of_live(const struct options *options, const struct heap_profile *profile, const char *now)
 {
 	const struct profile_values *total = &profile->total;
-	char error[NUMBER_SIZE], interval[NUMBER_SIZE], records[NUMBER_SIZE], now[80];
+	const uint64_t error = profile_bytes_error(profile, total->live_bytes_variance);
+	char number[NUMBER_SIZE], unseen[NUMBER_SIZE], records[NUMBER_SIZE], from[80] = "";
+
+	number_bytes(profile_bytes_error(profile, 0), unseen);
+	if (!is_live(total)) {
+		console_print(options,
+			      "None of the recorded blocks is %s; about %s may be, of which no sample was taken; %s.\n",
+			      profile->selection ? "selected" : "live", unseen, now);
+		return;
+	}
+	if (profile_is_recorded_exactly(total)) {
+		console_print(options,
+			      "Recorded exactly; about %s more may be live%s, of which no sample was taken; %s.\n",
+			      unseen, has_least(options, profile) ? " (≥)" : "", now);
+		return;
+	}
+	if (total->live_records > 0) // of a part of a file it is not known
+		snprintf(from, sizeof(from), ", from %s %s", number_grouped(total->live_records, records),
+			 total->live_records == 1 ? "recorded block" : "recorded blocks");
+	console_print(options, "Estimates (±%s of all live bytes%s); %s.\n",
+		      number_error(total->live_bytes, error, number), from, now);
+	if (has_least(options, profile))
+		console_print(options,
+			      "≥: recorded exactly; about %s more may be live, of which no sample was taken.\n",
+			      unseen);
+}
+
+static void print_estimates(const struct options *options, const struct heap_profile *profile)
+{
+	char interval[NUMBER_SIZE], now[80];
 
 	if (profile->is_difference) {
-		console_print(options, "Estimates (±%s of all live bytes, as if the two were independent).\n",
-			      number_bytes(profile_bytes_error(profile, total->live_bytes_variance), error));
+		print_difference(options, profile);
 		return;
 	}
 	if (profile->is_stopped)
@@ -127,10 +181,7 @@ static void print_estimates(const struct options *options, const struct heap_pro
 		snprintf(now, sizeof(now), "now 1 sample every %s", number_bytes((uint64_t)profile->period, interval));
 	else
 		snprintf(now, sizeof(now), "now every allocation is recorded");
-	console_print(options, "Estimates (±%s of all live bytes, from %s %s); %s.\n",
-		      number_error(total->live_bytes, profile_bytes_error(profile, total->live_bytes_variance), error),
-		      number_grouped(total->live_records, records),
-		      total->live_records == 1 ? "recorded block" : "recorded blocks", now);
+	print_truth_of_live(options, profile, now);
 	if (options->has_sampling && options->sampling.mode == HS_SAMPLING_EXACT)
 		return; // what was sampled was so before
 	if (options->command == COMMAND_PROFILE || profile->has_ended ||

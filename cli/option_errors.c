@@ -105,3 +105,39 @@ bool unknown_option(const struct options *options, int option, char **argv)
 	return known ? options_refuse(options, "%s: this option takes no value", word)
 		     : unknown_long_option(options, word);
 }
+
+// "check", "attach and set", "a, b and c": those that know an option.
+static void name_commands(const struct option_description *option, char *text, size_t size)
+{
+	size_t left = 0, length = 0;
+
+	for (size_t i = 0; i < command_count; i++)
+		left += (size_t)option_any_is_for((int)option->id, command_table[i].command);
+	text[0] = 0;
+	for (size_t i = 0; i < command_count && length < size; i++) {
+		if (!option_any_is_for((int)option->id, command_table[i].command))
+			continue;
+		length += (size_t)snprintf(text + length, size - length, "%s%s", command_table[i].name,
+					   left > 2    ? ", "
+					   : left == 2 ? " and "
+						       : "");
+		left--;
+	}
+}
+
+bool option_of_others(const struct options *options, const struct option_description *option)
+{
+	char names[100], text[200];
+
+	if (option->id == OPTION_JSON && options->command == COMMAND_RUN)
+		return options_refuse(
+			options, "%s",
+			"standard output is the command's, and has no room for --json; --at-exit FILE.json "
+			"writes what is live at its end as JSON");
+	name_commands(option, names, sizeof(names));
+	if (option_has_letter(option))
+		snprintf(text, sizeof(text), "-%c is only valid with %s", (int)option->id, names);
+	else
+		snprintf(text, sizeof(text), "--%s is only valid with %s", option->name, names);
+	return options_refuse(options, "%s", text);
+}

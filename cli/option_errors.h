@@ -15,5 +15,7 @@ bool options_refuse(const struct options *options, const char *format, const cha
 bool unknown_command(const struct options *options, const char *name);
 // What getopt_long has returned, ':' or no option of the table, right after that.
 bool unknown_option(const struct options *options, int option, char **argv);
+// One that is for other commands: which ones, or what does the same.
+bool option_of_others(const struct options *options, const struct option_description *option);
 
 #endif

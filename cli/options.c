@@ -279,41 +279,11 @@ static bool take_option(struct options *options, enum option_id id, const char *
 	return options_refuse(options, "%s", "an option of the table that nobody takes");
 }
 
-// "check", "attach and set", "a, b and c": those that know an option.
-static void name_commands(const struct option_description *option, char *text, size_t size)
-{
-	size_t left = 0, length = 0;
-
-	for (size_t i = 0; i < command_count; i++)
-		left += (size_t)option_any_is_for((int)option->id, command_table[i].command);
-	text[0] = 0;
-	for (size_t i = 0; i < command_count && length < size; i++) {
-		if (!option_any_is_for((int)option->id, command_table[i].command))
-			continue;
-		length += (size_t)snprintf(text + length, size - length, "%s%s", command_table[i].name,
-					   left > 2    ? ", "
-					   : left == 2 ? " and "
-						       : "");
-		left--;
-	}
-}
-
 static bool check_given(const struct options *options, uint64_t given)
 {
-	char names[100], text[200];
-
-	for (size_t i = 0; i < option_count; i++) {
-		const struct option_description *option = &option_table[i];
-
-		if (!(given >> i & 1) || option_any_is_for((int)option->id, options->command))
-			continue;
-		name_commands(option, names, sizeof(names));
-		if (option_has_letter(option))
-			snprintf(text, sizeof(text), "-%c is only valid with %s", (int)option->id, names);
-		else
-			snprintf(text, sizeof(text), "--%s is only valid with %s", option->name, names);
-		return options_refuse(options, "%s", text);
-	}
+	for (size_t i = 0; i < option_count; i++)
+		if (given >> i & 1 && !option_any_is_for((int)option_table[i].id, options->command))
+			return option_of_others(options, &option_table[i]);
 	return true;
 }
 

@@ -11,7 +11,24 @@
 
 #include <string.h>
 
-static struct hs_error *print_json(const struct options *options, const struct profile_view *view, uint64_t bytes)
+// Seconds from one profile to the next; 0 = not known.
+static double seconds_between(const struct heap_profile *old, const struct heap_profile *new)
+{
+	return old->time_ns > 0 && new->time_ns > old->time_ns ? (double)(new->time_ns - old->time_ns) / 1e9 : 0;
+}
+
+// Of how much `new` is what has survived.
+static void put_before(struct json *json, const struct heap_profile *old, const struct heap_profile *new)
+{
+	json_integer(json, "live_objects_before", old->total.live_objects);
+	json_integer(json, "live_bytes_before", old->total.live_bytes);
+	if (seconds_between(old, new) > 0)
+		json_real(json, "seconds", seconds_between(old, new));
+}
+
+// `old`: what it is compared with; NULL = nothing
+static struct hs_error *print_json(const struct options *options, const struct profile_view *view,
+				   const struct heap_profile *old, uint64_t bytes)
 {
 	const struct heap_profile *profile = view->named.profile;
 	struct hs_error *error;
@@ -32,7 +49,10 @@ static struct hs_error *print_json(const struct options *options, const struct p
 	json_integer(&json, "live_bytes", profile->total.live_bytes);
 	json_integer(&json, "alloc_objects", profile->total.alloc_objects);
 	json_integer(&json, "alloc_bytes", profile->total.alloc_bytes);
+	if (old)
+		put_before(&json, old, profile);
 	error = view_put_json(&json, options, view);
+	view_warn_empty(options, view);
 	if (!error)
 		error = stacks_put_json(&json, options, view);
 	if (!console_end_json(&json) && !error)
@@ -57,7 +77,7 @@ static struct hs_error *print_text(const struct options *options, const struct p
 }
 
 static struct hs_error *show(const struct options *options, const struct heap_profile *profile,
-			     const struct view_options *view_options)
+			     const struct heap_profile *old, const struct view_options *view_options)
 {
 	const struct hs_dump_options dump = { .output = options->output, .format = options->format };
 	struct profile_view view;
@@ -69,7 +89,7 @@ static struct hs_error *show(const struct options *options, const struct heap_pr
 	if (options->output)
 		error = hs_dump_write(&view.named, &dump, NULL, &bytes);
 	if (!error)
-		error = options->json ? print_json(options, &view, bytes) : print_text(options, &view, bytes);
+		error = options->json ? print_json(options, &view, old, bytes) : print_text(options, &view, bytes);
 	profile_view_deinit(&view);
 	return error;
 }
@@ -86,20 +106,29 @@ static enum exit_status report_file(const struct options *options)
 	if (!error)
 		error = view_check_file(options, &profile);
 	if (!error)
-		error = show(options, &profile, &setting.options);
+		error = show(options, &profile, NULL, &setting.options);
 	heap_profile_deinit(&profile);
 	view_setting_deinit(&setting);
 	return error ? console_fail(options, error) : EXIT_DONE;
 }
 
-static void print_before(const struct options *options, const struct heap_profile *old)
+// What is left of how much: the new one is of the survivors alone here.
+static void print_before(const struct options *options, const struct heap_profile *old, const struct heap_profile *new)
 {
-	char bytes[NUMBER_SIZE], count[NUMBER_SIZE];
+	const double seconds = seconds_between(old, new);
+	const bool is_about = (old->is_estimate && !profile_is_recorded_exactly(&old->total)) ||
+			      (new->is_estimate && !profile_is_recorded_exactly(&new->total));
+	char count[NUMBER_SIZE], count_before[NUMBER_SIZE], bytes[NUMBER_SIZE], bytes_before[NUMBER_SIZE],
+		duration[NUMBER_SIZE];
 
-	console_print(options, "Live in the first dump: %s in %s %s\n",
-		      number_bytes_of(old->total.live_bytes, false, bytes),
-		      number_grouped_of(old->total.live_objects, false, count),
-		      old->total.live_objects == 1 ? "block" : "blocks");
+	console_print(options, "Survivors%s%s: %s%s of the %s %s that were live in the first dump, %s of %s\n",
+		      seconds > 0 ? " after " : "",
+		      seconds > 0 ? number_duration((uint64_t)(new->time_ns - old->time_ns), duration) : "",
+		      is_about ? "about " : "", number_grouped_of(new->total.live_objects, false, count),
+		      number_grouped_of(old->total.live_objects, false, count_before),
+		      old->total.live_objects == 1 ? "block" : "blocks",
+		      number_bytes_of(new->total.live_bytes, false, bytes),
+		      number_bytes_of(old->total.live_bytes, false, bytes_before));
 }
 
 static struct hs_error *show_survivors(const struct options *options, const struct view_options *view,
@@ -112,8 +141,8 @@ static struct hs_error *show_survivors(const struct options *options, const stru
 	if (error)
 		return error;
 	if (!options->json)
-		print_before(options, old);
-	return show(options, new, view);
+		print_before(options, old, new);
+	return show(options, new, old, view);
 }
 
 enum exit_status report_survivors(const struct options *options)

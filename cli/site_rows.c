@@ -9,6 +9,7 @@
 #include <string.h>
 
 enum {
+	OTHERS_WIDTH = 10,
 	PATH_INDENT = 8,
 	PATH_MOST = 64 // callers; a recursion can have more
 };
@@ -86,7 +87,7 @@ static struct hs_error *print_site(const struct table *table, const struct value
 	struct hs_error *error = NULL;
 	size_t count = 1;
 
-	value_cells_make(kind, &site->values, &cells);
+	value_cells_make(kind, &site->values, value_error(kind, &site->values), &cells);
 	if (value_has_error(kind))
 		row[count++] = cells.error;
 	row[count++] = cells.blocks;
@@ -102,20 +103,15 @@ static bool holds_nothing(const struct value_kind *kind, const struct profile_va
 }
 
 // How many of the rest hold something, and how much.
-static void print_others(const struct options *options, const struct value_kind *kind, const struct site_list *sites,
-			 size_t first)
+static void print_others(const struct options *options, const struct value_kind *kind,
+			 const struct profile_values *others, size_t count)
 {
-	struct profile_values others = { 0 };
-	char bytes[NUMBER_SIZE + 1];
-	size_t count = 0;
+	char bytes[VALUE_SIZE];
 
-	for (size_t i = first; i < sites->count; i++) {
-		count += !holds_nothing(kind, &sites->items[i].values);
-		profile_values_add(&others, &sites->items[i].values);
-	}
+	value_bytes(kind, others, bytes);
 	if (count > 0)
-		console_print(options, "%10s in %zu other site%s (--limit 0 for all)\n",
-			      value_bytes(kind, &others, bytes), count, count == 1 ? "" : "s");
+		console_print(options, "%*s%s in %zu other site%s (--limit 0 for all)\n",
+			      table_pad(bytes, OTHERS_WIDTH), "", bytes, count, count == 1 ? "" : "s");
 }
 
 struct hs_error *site_rows_print(const struct options *options, const struct named_profile *named,
@@ -124,15 +120,25 @@ struct hs_error *site_rows_print(const struct options *options, const struct nam
 	const struct value_kind kind = value_kind_of(named->profile, options->view.order);
 	const struct table table = site_table(options, &kind);
 	struct hs_error *error = kind.is_allocated && sites->count > 0 ? table_head(&table, "site") : NULL;
-	size_t shown = 0, i = 0;
+	struct profile_values others = { 0 };
+	size_t shown = 0, other_count = 0;
 
-	for (; i < sites->count && shown < limit && !error; i++) {
-		if (shown > 0 && holds_nothing(&kind, &sites->items[i].values))
+	for (size_t i = 0; i < sites->count && !error; i++) {
+		const struct profile_values *values = &sites->items[i].values;
+		const bool is_nothing = holds_nothing(&kind, values);
+		// Unless all are asked for, what says no more than its error is among the others.
+		const bool is_left_out =
+			is_nothing || (limit != SIZE_MAX && value_is_within(&kind, values, value_error(&kind, values)));
+
+		if (shown < limit && (shown == 0 || !is_left_out)) {
+			error = print_site(&table, &kind, named, &sites->items[i]);
+			shown++;
 			continue;
-		error = print_site(&table, &kind, named, &sites->items[i]);
-		shown++;
+		}
+		other_count += !is_nothing;
+		profile_values_add(&others, values);
 	}
 	if (!error && limit > 0)
-		print_others(options, &kind, sites, i);
+		print_others(options, &kind, &others, other_count);
 	return error;
 }

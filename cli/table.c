@@ -34,6 +34,13 @@ size_t table_width(const char *text)
 	return count;
 }
 
+int table_pad(const char *text, size_t width)
+{
+	const size_t taken = table_width(text);
+
+	return taken < width ? (int)(width - taken) : 0;
+}
+
 // The end of a text that fits into `room` columns.
 static const char *end_of(const char *text, size_t room)
 {

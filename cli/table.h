@@ -41,6 +41,8 @@ void table_column(struct table *table, const char *head, int width);
 
 // Columns of a text on a terminal, where each character takes one. A byte that is no character is shown as \xff.
 size_t table_width(const char *text);
+// How many blanks before it make it that wide.
+int table_pad(const char *text, size_t width);
 // How many bytes of its beginning fit into `room` columns.
 size_t table_beginning(const char *text, size_t room);
 

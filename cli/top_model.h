@@ -27,7 +27,7 @@ enum top_page { TOP_SITES, TOP_CALLERS, TOP_HELP };
 struct top_row {
 	uint32_t number;     // the same one in all looks
 	double live, blocks; // bytes, live blocks
-	double error;        // standard error of the live bytes; of an estimate
+	double error;        // standard error of the live bytes; of an estimate; 0 = all was recorded exactly
 	double rate;         // bytes a second that it grows by
 	bool grows;          // for sure
 	struct table_text text;

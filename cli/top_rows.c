@@ -38,7 +38,9 @@ static struct top_row row_of(const struct named_profile *named, const struct gro
 		.number = site->number,
 		.live = (double)site->site->values.live_bytes,
 		.blocks = (double)site->site->values.live_objects,
-		.error = (double)profile_bytes_error(named->profile, site->site->values.live_bytes_variance),
+		.error = profile_is_recorded_exactly(&site->site->values)
+				 ? 0
+				 : (double)profile_bytes_error(named->profile, site->site->values.live_bytes_variance),
 		.rate = site->speed,
 		.grows = site->grows || site->in_steps,
 		.text = site_row_text(named, site->site),
@@ -155,11 +157,9 @@ struct hs_error *top_rows_callers(const struct named_profile *named, const struc
 struct top_facts top_facts_of(const struct named_profile *named, const struct growth *growth)
 {
 	const struct heap_profile *profile = named->profile;
-	const char *slash = profile->program ? strrchr(profile->program, '/') : NULL;
-	const char *program = slash ? slash + 1 : profile->program;
 
 	return (struct top_facts){
-		.program = program ? program : "",
+		.program = profile_process_name(profile),
 		.pid = profile->pid,
 		.has_look = true,
 		.seconds = (double)profile->duration_ns / 1e9,

@@ -140,16 +140,18 @@ static void add_left_cell(char numbers[NUMBERS_SIZE], const char *cell, int widt
 static void site_numbers(const struct top_state *state, const struct top_data *data, const struct top_row *row,
 			 char numbers[NUMBERS_SIZE])
 {
+	const bool is_within = data->is_estimate && row->live < row->error; // it says no more than its error
 	char number[NUMBER_SIZE], text[NUMBER_SIZE + 8];
 
 	numbers[0] = 0;
+	// What was recorded exactly is the least that is live, and has no error.
+	snprintf(text, sizeof(text), "%s%s", data->is_estimate && row->error == 0 && row->live > 0 ? "≥" : "",
+		 is_within ? "about 0" : number_bytes(whole(row->live), number));
 	if (state->columns >= LIVE_FROM)
-		add_cell(numbers, number_bytes(whole(row->live), number), LIVE_WIDTH);
-	if (shows_error(state, data)) {
-		snprintf(text, sizeof(text), "±%s",
-			 number_error(number_whole(row->live), whole(ceil(row->error)), number));
-		add_left_cell(numbers, text, ERROR_WIDTH);
-	}
+		add_cell(numbers, text, LIVE_WIDTH);
+	snprintf(text, sizeof(text), "±%s", number_error(number_whole(row->live), whole(ceil(row->error)), number));
+	if (shows_error(state, data))
+		add_left_cell(numbers, row->error > 0 ? text : "", ERROR_WIDTH);
 	if (state->columns >= BLOCKS_FROM)
 		add_cell(numbers, number_short(whole(row->blocks), number), BLOCKS_WIDTH);
 	add_cell(numbers, data->has_rates ? rate_text(row->rate, text) : "", GROWTH_WIDTH);

@@ -93,7 +93,7 @@ static struct hs_error *print_row(const struct tree_printing *printing, const st
 	const char *shown[TABLE_COLUMNS_MAX] = { cells.bytes };
 	size_t count = 1;
 
-	value_cells_make(&printing->kind, values, &cells);
+	value_cells_make(&printing->kind, values, value_error(&printing->kind, values), &cells);
 	snprintf(share_text, sizeof(share_text), "%.1f %%", share);
 	if (value_has_error(&printing->kind))
 		shown[count++] = cells.error;

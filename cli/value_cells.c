@@ -13,31 +13,57 @@ static int64_t bytes_of(const struct value_kind *kind, const struct profile_valu
 // A number without an error means exact: of an estimate whose error is not beside it, it is said.
 static const char *about(bool is_estimate) { return is_estimate ? "~" : ""; }
 
+bool value_is_least(const struct value_kind *kind, const struct profile_values *values)
+{
+	return value_has_error(kind) && profile_is_recorded_exactly(values) &&
+	       (values->live_bytes != 0 || values->live_objects != 0);
+}
+
 const char *value_bytes(const struct value_kind *kind, const struct profile_values *values, char *buffer)
 {
+	const char *mark = !value_is_least(kind, values)  ? about(kind->profile->is_estimate)
+			   : kind->profile->is_difference ? ""
+							  : "≥";
 	char number[NUMBER_SIZE];
 
-	snprintf(buffer, NUMBER_SIZE + 1, "%s%.*s", about(kind->profile->is_estimate), NUMBER_SIZE - 1,
+	snprintf(buffer, VALUE_SIZE, "%s%.*s", mark, NUMBER_SIZE - 1,
 		 number_bytes_of(bytes_of(kind, values), kind->profile->is_difference, number));
 	return buffer;
 }
 
-void value_cells_make(const struct value_kind *kind, const struct profile_values *values, struct value_cells *ret)
+static uint64_t size_of(int64_t bytes) { return bytes < 0 ? -(uint64_t)bytes : (uint64_t)bytes; }
+
+uint64_t value_error(const struct value_kind *kind, const struct profile_values *values)
 {
-	const uint64_t error = profile_bytes_error(kind->profile, values->live_bytes_variance);
+	return profile_bytes_error(kind->profile, values->live_bytes_variance);
+}
+
+bool value_is_within(const struct value_kind *kind, const struct profile_values *values, uint64_t error)
+{
+	return value_has_error(kind) && !value_is_least(kind, values) && size_of(values->live_bytes) < error;
+}
+
+void value_cells_make(const struct value_kind *kind, const struct profile_values *values, uint64_t error,
+		      struct value_cells *ret)
+{
+	const bool is_difference = kind->profile->is_difference, is_least = value_is_least(kind, values);
 	char number[NUMBER_SIZE];
 
-	if (value_has_error(kind))
-		number_bytes_of(bytes_of(kind, values), kind->profile->is_difference, ret->bytes);
+	if (value_is_within(kind, values, error))
+		snprintf(ret->bytes, sizeof(ret->bytes), "about 0");
+	else if (value_has_error(kind))
+		snprintf(ret->bytes, sizeof(ret->bytes), "%s%.*s", is_least && !is_difference ? "≥" : "",
+			 NUMBER_SIZE - 1, number_bytes_of(values->live_bytes, is_difference, number));
 	else
 		value_bytes(kind, values, ret->bytes);
 	snprintf(ret->blocks, sizeof(ret->blocks), "%s%.*s", about(kind->profile->is_estimate && kind->is_allocated),
 		 NUMBER_SIZE - 1,
-		 number_short_of(kind->is_allocated ? values->alloc_objects : values->live_objects,
-				 kind->profile->is_difference, number));
+		 number_short_of(kind->is_allocated ? values->alloc_objects : values->live_objects, is_difference,
+				 number));
 	ret->error[0] = 0;
-	if (value_has_error(kind)) // of a difference a share says nothing
+	if (is_least && is_difference)
+		snprintf(ret->error, sizeof(ret->error), "recorded");
+	else if (value_has_error(kind) && !is_least) // of a difference a share says nothing
 		snprintf(ret->error, sizeof(ret->error), "±%.*s", NUMBER_SIZE - 1,
-			 kind->profile->is_difference ? number_bytes(error, number)
-						      : number_error(values->live_bytes, error, number));
+			 is_difference ? number_bytes(error, number) : number_error(values->live_bytes, error, number));
 }

@@ -18,15 +18,26 @@ static inline struct value_kind value_kind_of(const struct heap_profile *profile
 	return (struct value_kind){ profile, values_order_is_allocated(order) };
 }
 
+enum { VALUE_SIZE = NUMBER_SIZE + 4 }; // bytes of a buffer
+
 struct value_cells {
-	char bytes[NUMBER_SIZE + 1], error[NUMBER_SIZE + 4], blocks[NUMBER_SIZE + 1];
+	char bytes[VALUE_SIZE], error[VALUE_SIZE], blocks[VALUE_SIZE];
 };
 
 // Whether there is a column for errors. What was allocated has none: where it is an estimate, it has a "~".
 bool value_has_error(const struct value_kind *kind);
-void value_cells_make(const struct value_kind *kind, const struct profile_values *values, struct value_cells *ret);
-// "20.2 MiB", "-1.5 KiB"; "~20.2 MiB" of an estimate, for a place without its error; into a buffer of NUMBER_SIZE + 1
-// bytes, which is returned.
+// Whether all that is shown of an estimate was recorded exactly. Then it has no error, and is the least that is live:
+// "≥8.0 KiB". A difference of two such values has "recorded" in the place of its error.
+bool value_is_least(const struct value_kind *kind, const struct profile_values *values);
+// How far it may be off, bytes.
+uint64_t value_error(const struct value_kind *kind, const struct profile_values *values);
+// Whether it is less than that, and so says nothing else. It is shown as "about 0".
+bool value_is_within(const struct value_kind *kind, const struct profile_values *values, uint64_t error);
+// `error`: value_error, where nothing better is known.
+void value_cells_make(const struct value_kind *kind, const struct profile_values *values, uint64_t error,
+		      struct value_cells *ret);
+// "20.2 MiB", "-1.5 KiB"; of an estimate "~20.2 MiB", for a place without its error, or "≥20.2 MiB"; into a buffer of
+// VALUE_SIZE bytes, which is returned.
 const char *value_bytes(const struct value_kind *kind, const struct profile_values *values, char *buffer);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "cli/site_json.h"
 #include "cli/view_text.h"
 #include "snapshot/size_age.h"
@@ -121,6 +122,12 @@ struct hs_error *view_put_json(struct json *json, const struct options *options,
 		return put_rows(json, options, view);
 	sites_put_json(json, view, limit_of(options));
 	return NULL;
+}
+
+void view_warn_empty(const struct options *options, const struct profile_view *view)
+{
+	if (view_is_empty(view) && view->named.profile->sample_count > 0)
+		hs_warn("nothing is shown: %s", view_empty_text(options));
 }
 
 struct ordered_stack {

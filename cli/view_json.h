@@ -13,6 +13,9 @@
 struct hs_error *view_put_json(struct json *json, const struct options *options,
 			       const struct profile_view *view) HS_MUST_CHECK;
 
+// A warning where --focus and --ignore have left nothing.
+void view_warn_empty(const struct options *options, const struct profile_view *view);
+
 // "stacks": each that is kept, whole, most first as --sort says. HS_ERROR_NO_MEMORY.
 struct hs_error *stacks_put_json(struct json *json, const struct options *options,
 				 const struct profile_view *view) HS_MUST_CHECK;

@@ -31,8 +31,7 @@ void view_setting_deinit(struct view_setting *setting)
 	*setting = (struct view_setting){ 0 };
 }
 
-// NULL = rows of frames.
-static const struct sample_attribute *attribute_of(const struct options *options)
+const struct sample_attribute *view_attribute(const struct options *options)
 {
 	switch (view_words_unit(&options->view)) {
 	case ROWS_THREAD:
@@ -48,7 +47,7 @@ static const struct sample_attribute *attribute_of(const struct options *options
 
 struct hs_error *view_check(const struct options *options)
 {
-	const struct sample_attribute *attribute = attribute_of(options);
+	const struct sample_attribute *attribute = view_attribute(options);
 
 	return attribute
 		       ? hs_error_create(HS_ERROR_NOT_FOUND,
@@ -60,7 +59,7 @@ struct hs_error *view_check(const struct options *options)
 
 struct hs_error *view_check_file(const struct options *options, const struct heap_profile *profile)
 {
-	const struct sample_attribute *attribute = attribute_of(options);
+	const struct sample_attribute *attribute = view_attribute(options);
 
 	if (!attribute || attribute_is_said(attribute, profile))
 		return NULL;
@@ -95,6 +94,23 @@ static enum place_unit place_unit_of(enum row_unit unit)
 	}
 }
 
+bool view_is_empty(const struct profile_view *view) { return view->kept && view->shown_count == 0; }
+
+const char *view_empty_text(const struct options *options)
+{
+	const struct view_words *words = &options->view;
+	bool has_focus = false, has_ignore = false;
+
+	for (size_t i = 0; i < words->filter_count; i++) {
+		has_focus |= words->filters[i].kind == STACK_FOCUS;
+		has_ignore |= words->filters[i].kind == STACK_IGNORE;
+	}
+	return !has_focus ? "each stack has a function, file or module that --ignore matches"
+	       : has_ignore
+		       ? "no stack has a function, file or module that --focus matches, and none that --ignore does"
+		       : "no stack has a function, file or module that --focus matches";
+}
+
 void shown_print(const struct options *options, const struct profile_view *view)
 {
 	const struct heap_profile *profile = view->named.profile;
@@ -102,6 +118,10 @@ void shown_print(const struct options *options, const struct profile_view *view)
 
 	if (!view->kept)
 		return;
+	if (view_is_empty(view) && profile->sample_count > 0) {
+		console_print(options, "  shown            nothing  %s\n", view_empty_text(options));
+		return;
+	}
 	console_print(options, "  shown         %10s  in %s %s, %s of %s stacks (--focus, --ignore)\n",
 		      number_bytes_of(view->shown.live_bytes, profile->is_difference, bytes),
 		      number_grouped_of(view->shown.live_objects, profile->is_difference, count),
@@ -115,9 +135,10 @@ struct hs_error *view_report(const struct options *options, const struct profile
 	const struct view_words *words = &options->view;
 	const struct report_options report = {
 		.unit = place_unit_of(view_words_unit(words)),
-		.attribute = attribute_of(options),
+		.attribute = view_attribute(options),
 		.is_cumulative = words->cumulative,
 		.order = words->order,
+		.in_scale = !words->has_order,
 		.limit = limit,
 		.hidden = hidden_classes(words),
 		.kept = view->kept,
@@ -153,12 +174,12 @@ static struct hs_error *print_row(const struct table *table, const struct value_
 					 .via = "",
 					 .mark = "" };
 	const struct profile_values *values = is_cumulative ? &row->cumulative : &row->values;
-	char other[NUMBER_SIZE + 1];
+	char other[VALUE_SIZE];
 	struct value_cells cells;
 	const char *shown[TABLE_COLUMNS_MAX] = { cells.bytes };
 	size_t count = 1;
 
-	value_cells_make(kind, values, &cells);
+	value_cells_make(kind, values, value_error(kind, values), &cells);
 	if (value_has_error(kind))
 		shown[count++] = cells.error;
 	shown[count++] = cells.blocks;
@@ -176,9 +197,18 @@ static struct table row_table(const struct options *options, const struct value_
 	if (value_has_error(kind))
 		table_column(&table, "", -9);
 	table_column(&table, "blocks", 7);
-	if (!attribute_of(options))
+	if (!view_attribute(options))
 		table_column(&table, options->view.cumulative ? "itself" : "cumulative", 10);
 	return table;
+}
+
+// Of a scale all rows, unless it is said how many: they are few, and the largest sizes would be missing.
+static size_t row_limit(const struct options *options)
+{
+	const struct sample_attribute *attribute = view_attribute(options);
+
+	return options->limit == SIZE_MAX || (attribute && attribute->is_scale && !options->has_limit) ? 0
+												       : options->limit;
 }
 
 static struct hs_error *print_report(const struct options *options, const struct profile_view *view)
@@ -187,21 +217,35 @@ static struct hs_error *print_report(const struct options *options, const struct
 	const bool is_cumulative = options->view.cumulative;
 	const struct table table = row_table(options, &kind);
 	struct report report;
-	char bytes[NUMBER_SIZE + 1], count[NUMBER_SIZE];
-	struct hs_error *error = view_report(options, view, options->limit == SIZE_MAX ? 0 : options->limit, &report);
+	char bytes[VALUE_SIZE], count[NUMBER_SIZE];
+	size_t shown = 0;
+	struct hs_error *error = view_report(options, view, row_limit(options), &report);
 
 	if (error)
 		return error;
 	if (report.count > 0)
 		error = table_head(&table, row_unit_name(view_words_unit(&options->view)));
-	for (size_t i = 0; i < report.count && !error; i++)
-		error = print_row(&table, &kind, is_cumulative, &report.rows[i]);
+	for (size_t i = 0; i < report.count && !error; i++) {
+		const struct report_row *row = &report.rows[i];
+		const struct profile_values *values = is_cumulative ? &row->cumulative : &row->values;
+
+		// Unless all are asked for, what says no more than its error is among the others.
+		if (shown > 0 && options->limit != SIZE_MAX &&
+		    value_is_within(&kind, values, value_error(&kind, values))) {
+			profile_values_add(&report.others, &row->values);
+			report.others_count++;
+			continue;
+		}
+		error = print_row(&table, &kind, is_cumulative, row);
+		shown++;
+	}
 	// what overlaps has no sum
 	if (!error && report.others_count > 0 && is_cumulative)
 		console_print(options, "%s more (--limit 0 for all)\n", number_grouped(report.others_count, count));
 	else if (!error && report.others_count > 0)
-		console_print(options, "%10s in %s more (--limit 0 for all)\n",
-			      value_bytes(&kind, &report.others, bytes), number_grouped(report.others_count, count));
+		console_print(options, "%*s%s in %s more (--limit 0 for all)\n",
+			      table_pad(value_bytes(&kind, &report.others, bytes), 10), "", bytes,
+			      number_grouped(report.others_count, count));
 	report_deinit(&report);
 	return error;
 }

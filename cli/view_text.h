@@ -23,11 +23,18 @@ struct view_setting {
 struct hs_error *view_setting_init(const struct options *options, struct view_setting *ret) HS_MUST_CHECK;
 void view_setting_deinit(struct view_setting *setting);
 
+// What the rows are by that is no frame; NULL = they are by frames, or sites.
+const struct sample_attribute *view_attribute(const struct options *options);
+
 // HS_ERROR_NOT_FOUND: the profile does not say what --by asks for. To be asked before anything is shown.
 struct hs_error *view_check(const struct options *options) HS_MUST_CHECK;
 
 // Likewise of a file that has been read: it may say it.
 struct hs_error *view_check_file(const struct options *options, const struct heap_profile *profile) HS_MUST_CHECK;
+
+// Whether --focus and --ignore have left nothing of it; and why, in words.
+bool view_is_empty(const struct profile_view *view);
+const char *view_empty_text(const struct options *options);
 
 // How much of the profile --focus and --ignore have left, a line; nothing without them.
 void shown_print(const struct options *options, const struct profile_view *view);

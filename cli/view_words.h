@@ -29,6 +29,7 @@ struct view_words {
 	enum row_unit by;
 	bool cumulative, tree, bottom_up, all_frames;
 	enum values_order order; // ORDER_LIVE where nothing is given
+	bool has_order;          // it is given
 	struct {
 		enum stack_filter_kind kind;
 		const char *regex; // borrowed

@@ -21,6 +21,7 @@ bool view_words_take_by(struct options *options, const char *text)
 
 bool view_words_take_sort(struct options *options, const char *text)
 {
+	options->view.has_order = true;
 	// --cumulative says which values rows are of.
 	if (values_order_find(text, &options->view.order) && options->view.order != ORDER_CUMULATIVE)
 		return true;

@@ -24,6 +24,24 @@ static struct hs_error *read_sides(const struct hs_diff_options *options, struct
 	return error;
 }
 
+// A difference by what one of the two does not say would be all that it holds.
+static struct hs_error *check_labels(const struct hs_diff_options *options, const struct hs_diff_result *result)
+{
+	const char *name = options->by ? options->by->name : "";
+	const bool old_says = !options->by || attribute_is_said(options->by, &result->old),
+		   new_says = !options->by || attribute_is_said(options->by, &result->new);
+
+	if (old_says && new_says)
+		return NULL;
+	return hs_error_create(HS_ERROR_NOT_FOUND,
+			       "%s %s the %s of its blocks: write both with dump --labels %s; of these, rows can be by "
+			       "site, function, line, file or module",
+			       old_says   ? options->new_path
+			       : new_says ? options->old_path
+					  : "neither profile",
+			       old_says || new_says ? "does not say" : "says", name, name);
+}
+
 static struct hs_error *look(const struct hs_diff_options *options, struct hs_diff_result *result)
 {
 	struct hs_error *error = profile_view_make_of(&result->old, &options->view, &result->old_view);
@@ -31,7 +49,8 @@ static struct hs_error *look(const struct hs_diff_options *options, struct hs_di
 	if (!error)
 		error = profile_view_make_of(&result->new, &options->view, &result->new_view);
 	if (!error)
-		error = profile_diff_make(&result->old, &result->new, &result->difference);
+		error = profile_diff_make_by(&result->old, &result->new, options->by ? attribute_label(options->by) : 0,
+					     &result->difference);
 	if (!error)
 		error = profile_view_make_of(&result->difference.profile, &options->view, &result->view);
 	return error;
@@ -57,6 +76,8 @@ struct hs_error *hs_diff(const struct hs_diff_options *options, struct hs_diff_r
 
 	*ret = (struct hs_diff_result){ 0 };
 	error = read_sides(options, ret);
+	if (!error)
+		error = check_labels(options, ret);
 	if (!error)
 		error = look(options, ret);
 	if (!error)

@@ -3,6 +3,7 @@
 
 #include "proto/gzip_file.h"
 
+#include <ctype.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -12,6 +13,8 @@ enum { EXPANDED_BYTES = 256, FIELDS_MAX = 8, VALUE_TYPE_MOST = 24, VARINT_BYTES 
 static const char page_beginning[] = "<!DOCTYPE html>", page_title[] = "<title>heapsnap</title>";
 // proto/stacks/profile_json.c, speedscope_json.c
 static const char json_beginning[] = "{\"heapsnap\":\"";
+// cli/dump.c, report.c, diff.c and so on: what stands on standard output with --json
+static const char json_result_beginning[] = "{\"command\":\"";
 static const char speedscope_beginning[] =
 	"{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":\"heapsnap ";
 
@@ -113,6 +116,8 @@ static bool begins_as_collapsed(const char *bytes, size_t size)
 	return lines > 0;
 }
 
+#define BEGINS_WITH(bytes, size, text) begins_with(bytes, size, text, sizeof(text) - 1)
+
 bool profile_is_known(const void *beginning, size_t size)
 {
 	uint8_t expanded[EXPANDED_BYTES];
@@ -123,9 +128,41 @@ bool profile_is_known(const void *beginning, size_t size)
 		return true;
 	if (gzip_is(beginning, size))
 		return begins_as_pprof(expanded, gzip_expand_beginning(beginning, size, expanded, sizeof(expanded)));
-	if (begins_with(beginning, size, page_beginning, sizeof(page_beginning) - 1))
+	if (BEGINS_WITH(beginning, size, page_beginning))
 		return memmem(beginning, size, page_title, sizeof(page_title) - 1);
-	return begins_with(beginning, size, json_beginning, sizeof(json_beginning) - 1) ||
-	       begins_with(beginning, size, speedscope_beginning, sizeof(speedscope_beginning) - 1) ||
+	return BEGINS_WITH(beginning, size, json_beginning) || BEGINS_WITH(beginning, size, speedscope_beginning) ||
 	       begins_as_pprof(beginning, size) || begins_as_collapsed(beginning, size);
+}
+
+// Whether text begins so, behind blanks and in any case. pre: `text` is in lower case
+static bool begins_as(const char *bytes, size_t size, const char *text)
+{
+	const size_t length = strlen(text);
+	size_t at = 0;
+
+	while (at < size && (bytes[at] == ' ' || bytes[at] == '\t' || bytes[at] == '\r' || bytes[at] == '\n'))
+		at++;
+	if (size - at < length)
+		return false;
+	for (size_t i = 0; i < length; i++)
+		if (tolower((unsigned char)bytes[at + i]) != text[i])
+			return false;
+	return true;
+}
+
+const char *profile_other_format(const void *beginning, size_t size)
+{
+	if (size > KNOWN_PROFILE_BYTES)
+		size = KNOWN_PROFILE_BYTES;
+	if (BEGINS_WITH(beginning, size, json_beginning))
+		return "a JSON profile of heapsnap's";
+	if (BEGINS_WITH(beginning, size, json_result_beginning))
+		return "what heapsnap --json prints";
+	if (BEGINS_WITH(beginning, size, speedscope_beginning))
+		return "a speedscope profile";
+	if (begins_as(beginning, size, "<!doctype html") || begins_as(beginning, size, "<html"))
+		return "a page (HTML)";
+	if (begins_as(beginning, size, "{"))
+		return "JSON";
+	return begins_as_collapsed(beginning, size) ? "collapsed stacks" : NULL;
 }

@@ -15,4 +15,8 @@ enum { KNOWN_PROFILE_BYTES = 16384 }; // that are enough
 // than pprof is no profile.
 bool profile_is_known(const void *beginning, size_t size);
 
+// What bytes that are no pprof profile are instead: "a JSON profile of heapsnap's", "a page (HTML)", "collapsed stacks"
+// and the like, which heapsnap writes and does not read. NULL = nothing that is known here.
+const char *profile_other_format(const void *beginning, size_t size);
+
 #endif

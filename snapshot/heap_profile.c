@@ -37,6 +37,26 @@ const char *profile_guess_base(const char *text, size_t *size_ret)
 	return base;
 }
 
+static const char *last_part(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash ? slash + 1 : path ? path : "";
+}
+
+const char *profile_process_name(const struct heap_profile *profile)
+{
+	return profile->name && *profile->name ? profile->name : last_part(profile->program);
+}
+
+bool profile_has_own_name(const char *program, const char *name)
+{
+	enum { KEPT = 15 }; // TASK_COMM_LEN, without the byte that ends it
+	const char *file = last_part(program);
+
+	return *name && (strlen(name) < KEPT ? strcmp(name, file) : strncmp(name, file, KEPT)) != 0;
+}
+
 void heap_profile_deinit(struct heap_profile *profile)
 {
 	for (size_t i = 0; i < profile->mapping_count; i++) {
@@ -68,5 +88,6 @@ void heap_profile_deinit(struct heap_profile *profile)
 	free(profile->samples);
 	free(profile->ledger);
 	free(profile->program);
+	free(profile->name);
 	*profile = (struct heap_profile){ 0 };
 }

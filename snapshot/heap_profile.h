@@ -147,7 +147,8 @@ struct heap_profile {
 			 // away: the log got full
 	uint64_t log_records;         // blocks that went while the table was copied, and were taken from the log
 	int32_t pid;                  // 0 = unknown (in files)
-	char *program;                // owned
+	char *program;                // path of the executable; owned
+	char *name;                   // of the process, as the kernel has it; owned; NULL = the program's, or not known
 	bool is_difference;           // values are those of a later profile less those of an earlier one, or below 0
 	bool is_foreign;              // another program wrote its file: nothing is known of what is missing from it
 	struct profile_memory memory; // at about the time of the snapshot
@@ -187,6 +188,14 @@ static inline uint64_t profile_bytes_error(const struct heap_profile *profile, d
 	return profile_error(profile->is_estimate ? fmax(variance, interval * interval) : variance);
 }
 
+// Whether the live blocks that these values are of were all recorded as they are, and none of them stands for others.
+// Of a profile that is an estimate more may be live, into which no sample fell: as much as profile_bytes_error says. Of
+// a difference: on both sides.
+static inline bool profile_is_recorded_exactly(const struct profile_values *values)
+{
+	return values->live_bytes_variance == 0 && values->live_objects_variance == 0;
+}
+
 // For numbers of blocks: what one more sample would stand for. Unrecorded blocks are assumed to have the mean size of
 // the known ones (`bytes` / `objects`).
 static inline uint64_t profile_objects_error(const struct heap_profile *profile, double variance, int64_t objects,
@@ -202,6 +211,13 @@ static inline uint64_t profile_objects_error(const struct heap_profile *profile,
 // Of "near NAME+0xOFFSET", which is what a guess is called (profile_location.is_guess), where NAME begins; *size_ret is
 // its length, 1 at least. NULL = it is no such text. No linkage name is one: it has a space.
 const char *profile_guess_base(const char *text, size_t *size_ret);
+
+// What the process is called: its own name, else the last part of its program's path; "" = not known.
+const char *profile_process_name(const struct heap_profile *profile);
+
+// Whether a process of that program has a name of its own: it need not be the file's (one file for several commands, a
+// script, a name that the process gave itself), and of a long one the kernel keeps the beginning alone.
+bool profile_has_own_name(const char *program, const char *name);
 
 // Frees all that it owns; safe on a zeroed struct.
 void heap_profile_deinit(struct heap_profile *profile);

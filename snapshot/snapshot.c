@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/printable.h"
 #include "snapshot/copy/running_copy.h"
 #include "snapshot/copy/table_check.h"
 #include "snapshot/copy/table_copy.h"
@@ -37,7 +38,7 @@ struct heap_copy {
 	struct table_copy copy;
 	struct proc_maps maps;
 	struct module_files files; // where the files of its modules are found
-	char *program;
+	char *program, *name;      // as in heap_profile; owned
 	pid_t pid;
 	struct profile_memory memory;
 	struct snapshot_timing timing;
@@ -62,6 +63,7 @@ void heap_copy_destroy(struct heap_copy *copy)
 	module_files_close(&copy->files);
 	thread_names_deinit(&copy->threads);
 	free(copy->program);
+	free(copy->name);
 	free(copy);
 }
 
@@ -227,6 +229,16 @@ static struct hs_error *take_of(const struct process *process, const struct tran
 	return error;
 }
 
+// What it is called, where that is not what its program is. `name` may have a newline behind it.
+static struct hs_error *keep_name(struct heap_copy *copy, char *name)
+{
+	name[strcspn(name, "\n")] = 0;
+	if (!profile_has_own_name(copy->program, name))
+		return NULL;
+	copy->name = hs_printable(name);
+	return copy->name ? NULL : &hs_error_no_memory;
+}
+
 // The lock is held while the process is worked on; symbols are read from files, by processes of their own.
 static struct hs_error *take_locked(const struct process *process, enum heap_copy_way way, struct heap_copy *copy)
 {
@@ -236,7 +248,9 @@ static struct hs_error *take_locked(const struct process *process, enum heap_cop
 	if (error)
 		return error;
 	copy->program = strdup(transaction.target.executable ? transaction.target.executable : transaction.target.name);
-	error = copy->program ? take_of(process, &transaction, way, copy, &copy->timing) : &hs_error_no_memory;
+	error = copy->program ? keep_name(copy, transaction.target.name) : &hs_error_no_memory;
+	if (!error)
+		error = take_of(process, &transaction, way, copy, &copy->timing);
 	return transaction_end(&transaction, error);
 }
 
@@ -269,8 +283,9 @@ static struct hs_error *take_standing(const struct process *process, struct heap
 	if (error)
 		return error;
 	copy->program = process_program(process, name);
-	if (!copy->program)
-		return &hs_error_no_memory;
+	error = copy->program ? keep_name(copy, name) : &hs_error_no_memory;
+	if (error)
+		return error;
 	error = region_open(process, &copy->maps, &access);
 	if (error)
 		return error;
@@ -384,6 +399,7 @@ struct hs_error *heap_copy_digest(struct heap_copy *copy, const struct symbol_op
 
 	*ret = (struct heap_profile){ .pid = copy->pid, .memory = copy->memory };
 	ret->program = HS_STEAL_POINTER(copy->program);
+	ret->name = HS_STEAL_POINTER(copy->name);
 	error = add_up(copy, ret);
 	if (!error) {
 		ret->time_ns = (int64_t)copy->wall_ns;

@@ -2,6 +2,7 @@
 #include "views/block_attributes.h"
 
 #include "snapshot/size_age.h"
+#include "views/profile_merge.h"
 
 #include <string.h>
 
@@ -49,14 +50,25 @@ static struct hs_error *age_text(const struct heap_profile *profile, uint32_t va
 	return copy_text(age_class_text(value).text, ret);
 }
 
-const struct sample_attribute thread_attribute = { "thread", thread_value, thread_text },
-			      size_attribute = { "size", size_value, size_text },
-			      age_attribute = { "age", age_value, age_text };
+const struct sample_attribute thread_attribute = { "thread", thread_value, thread_text, false },
+			      size_attribute = { "size", size_value, size_text, true },
+			      age_attribute = { "age", age_value, age_text, true };
 
 bool attribute_is_said(const struct sample_attribute *attribute, const struct heap_profile *profile)
 {
-	for (size_t i = 0; i < profile->sample_count; i++)
-		if (attribute->value(profile, &profile->samples[i]) != ATTRIBUTE_ABSENT)
+	bool has_live = false;
+
+	for (size_t i = 0; i < profile->sample_count; i++) {
+		const struct profile_sample *sample = &profile->samples[i];
+
+		if (attribute->value(profile, sample) != ATTRIBUTE_ABSENT)
 			return true;
-	return false;
+		has_live |= sample->values.live_bytes != 0 || sample->values.live_objects != 0;
+	}
+	return !has_live;
+}
+
+unsigned attribute_label(const struct sample_attribute *attribute)
+{
+	return attribute == &thread_attribute ? MERGE_THREAD : attribute == &size_attribute ? MERGE_SIZE : MERGE_AGE;
 }

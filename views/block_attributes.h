@@ -7,7 +7,10 @@
 
 extern const struct sample_attribute thread_attribute, size_attribute, age_attribute;
 
-// Whether a sample of the profile says it, so that there are rows.
+// Whether there are rows: a sample of the profile says it, or there is no live block of which it could be said.
 bool attribute_is_said(const struct sample_attribute *attribute, const struct heap_profile *profile);
+
+// The label that it is, as a bit for profile_diff_make_by. pre: one of the above
+unsigned attribute_label(const struct sample_attribute *attribute);
 
 #endif

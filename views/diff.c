@@ -57,6 +57,7 @@ static struct hs_error *add_sample(struct heap_profile *to, const struct profile
 	to->samples[to->sample_count++] = (struct profile_sample){
 		.first_frame = (uint32_t)to->frame_count,
 		.frame_count = (uint32_t)count,
+		.labels = values->labels,
 		.values = change,
 	};
 	to->frame_count += count;
@@ -166,14 +167,15 @@ static struct hs_error *add_facts(struct heap_profile *to, const struct heap_pro
 	to->pid = new->pid;
 	to->total = values_subtract(&new->total, &old->total);
 	to->program = strdup(new->program ? new->program : "");
-	return error ? error : to->program ? NULL : &hs_error_no_memory;
+	to->name = new->name ? strdup(new->name) : NULL;
+	return error ? error : to->program && (to->name || !new->name) ? NULL : &hs_error_no_memory;
 }
 
-struct hs_error *profile_diff_make(const struct heap_profile *old, const struct heap_profile *new,
-				   struct profile_diff *ret)
+struct hs_error *profile_diff_make_by(const struct heap_profile *old, const struct heap_profile *new, unsigned labels,
+				      struct profile_diff *ret)
 {
 	const bool other_process = old->pid != 0 && new->pid != 0 && old->pid != new->pid;
-	struct profile_merge merge = { 0 };
+	struct profile_merge merge = { .labels = labels };
 	struct hs_error *error = profile_merge_add(&merge, new, NEW, 0);
 
 	*ret = (struct profile_diff){ .facts = diff_facts_of(old, new) };
@@ -189,6 +191,12 @@ struct hs_error *profile_diff_make(const struct heap_profile *old, const struct 
 	}
 	profile_merge_deinit(&merge);
 	return error;
+}
+
+struct hs_error *profile_diff_make(const struct heap_profile *old, const struct heap_profile *new,
+				   struct profile_diff *ret)
+{
+	return profile_diff_make_by(old, new, 0, ret);
 }
 
 void profile_diff_deinit(struct profile_diff *diff)

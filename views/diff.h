@@ -37,6 +37,9 @@ struct profile_diff {
 // profiles are of something, but for modules and mappings, where UINT32_MAX is none.
 struct hs_error *profile_diff_make(const struct heap_profile *old, const struct heap_profile *new,
 				   struct profile_diff *ret) HS_MUST_CHECK;
+// The same, where a stack is one for each of these labels (bits of enum merge_label), which its samples have then.
+struct hs_error *profile_diff_make_by(const struct heap_profile *old, const struct heap_profile *new, unsigned labels,
+				      struct profile_diff *ret) HS_MUST_CHECK;
 void profile_diff_deinit(struct profile_diff *diff);
 
 #endif

@@ -49,6 +49,14 @@ const char *number_bytes_of(int64_t bytes, bool is_difference, char *buffer)
 	return with_sign(number_bytes, bytes, is_difference, buffer);
 }
 
+const char *number_rate(double bytes, bool is_difference, char *buffer)
+{
+	char number[NUMBER_SIZE];
+
+	snprintf(buffer, NUMBER_SIZE, "%.28s/s", number_bytes_of(number_whole(bytes), is_difference, number));
+	return buffer;
+}
+
 const char *number_grouped_of(int64_t value, bool is_difference, char *buffer)
 {
 	return with_sign(number_grouped, value, is_difference, buffer);

@@ -17,6 +17,8 @@ int64_t number_whole(double number);
 const char *number_bytes(uint64_t bytes, char *buffer);
 // "+1.5 MiB", "-17 B", "0 B".
 const char *number_bytes_signed(int64_t bytes, char *buffer);
+// Bytes a second: "+1.5 MiB/s", "-17 B/s"; without the plus where it is no difference.
+const char *number_rate(double bytes, bool is_difference, char *buffer);
 // With its sign, where it is a difference; a number below 0 has it in any case.
 const char *number_bytes_of(int64_t bytes, bool is_difference, char *buffer);
 // "39,434".

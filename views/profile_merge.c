@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { LABEL_WORDS = 3 }; // at the end of a stack's key
+
 // One profile that is being added.
 struct source {
 	struct profile_merge *merge;
@@ -281,16 +283,65 @@ static struct hs_error *merge_location(struct source *source, uint32_t index)
 	return NULL;
 }
 
+// A label's text in the merge; 0 = there is none. Threads of the same name are the same one, whichever profile says it.
+static struct hs_error *merge_text(struct source *source, uint32_t label, uint32_t *ret)
+{
+	struct profile_merge *merge = source->merge;
+	struct heap_profile *to = &merge->profile;
+	uint32_t number = 0;
+	bool is_new = false;
+	struct hs_error *error;
+
+	*ret = 0;
+	if (label == 0 || label > source->profile->label_text_count)
+		return NULL;
+	error = key_add_text(&merge->text_keys, source->profile->label_texts[label - 1]);
+	if (!error)
+		error = key_number(&merge->text_keys, &number, &is_new);
+	if (!error && is_new)
+		error = ARRAY_RESERVE(to->label_texts, to->label_text_count + 1, &merge->text_room);
+	if (!error && is_new)
+		error = copy_text(source->profile->label_texts[label - 1], &to->label_texts[to->label_text_count]);
+	if (error)
+		return error;
+	to->label_text_count += is_new;
+	*ret = number + 1;
+	return NULL;
+}
+
+// Those that keep stacks apart.
+static struct hs_error *merge_labels(struct source *source, const struct profile_labels *labels,
+				     struct profile_labels *ret)
+{
+	const unsigned kept = source->merge->labels;
+
+	*ret = (struct profile_labels){
+		.size = kept & MERGE_SIZE ? labels->size : 0,
+		.age = kept & MERGE_AGE ? labels->age : 0,
+	};
+	return kept & MERGE_THREAD ? merge_text(source, labels->thread, &ret->thread) : NULL;
+}
+
+static struct hs_error *add_label_key(struct key_table *keys, const struct profile_labels *labels)
+{
+	const uint32_t words[LABEL_WORDS] = { labels->thread, labels->size, labels->age };
+
+	return key_add_bytes(keys, words, sizeof(words));
+}
+
 static struct hs_error *merge_sample(struct source *source, const struct profile_sample *sample)
 {
 	struct profile_merge *merge = source->merge;
 	const uint32_t *frames = source->profile->frames + sample->first_frame;
-	struct hs_error *error = NULL;
+	struct profile_labels labels;
+	struct hs_error *error = merge_labels(source, &sample->labels, &labels);
 	uint32_t stack = 0;
 	bool is_new = false;
 
 	for (uint32_t i = 0; i < sample->frame_count && !error; i++)
 		error = key_add_bytes(&merge->stack_keys, &source->locations[frames[i]], sizeof(*source->locations));
+	if (!error)
+		error = add_label_key(&merge->stack_keys, &labels);
 	if (!error)
 		error = key_number(&merge->stack_keys, &stack, &is_new);
 	if (!error)
@@ -298,7 +349,7 @@ static struct hs_error *merge_sample(struct source *source, const struct profile
 	if (error)
 		return error;
 	if (is_new)
-		merge->stacks[stack] = (struct merged_stack){ 0 };
+		merge->stacks[stack] = (struct merged_stack){ .labels = labels };
 	profile_values_add(&merge->stacks[stack].of_side[source->side], &sample->values);
 	return NULL;
 }
@@ -345,7 +396,7 @@ const uint32_t *merged_frames(const struct profile_merge *merge, size_t stack, s
 	const struct key_table *keys = &merge->stack_keys;
 	const size_t begin = stack > 0 ? keys->ends[stack - 1] : 0;
 
-	*count_ret = (keys->ends[stack] - begin) / sizeof(uint32_t);
+	*count_ret = (keys->ends[stack] - begin) / sizeof(uint32_t) - LABEL_WORDS;
 	return (const uint32_t *)(const void *)(keys->bytes + begin); // all keys are whole numbers of uint32_t
 }
 
@@ -359,5 +410,6 @@ void profile_merge_deinit(struct profile_merge *merge)
 	key_table_deinit(&merge->function_keys);
 	key_table_deinit(&merge->origin_keys);
 	key_table_deinit(&merge->location_keys);
+	key_table_deinit(&merge->text_keys);
 	*merge = (struct profile_merge){ 0 };
 }

@@ -16,18 +16,24 @@
 
 enum { MERGE_SIDES = 2 };
 
+// Labels that keep stacks apart; of all others, and without any, stacks with and without them are one.
+enum merge_label { MERGE_THREAD = 1, MERGE_SIZE = 2, MERGE_AGE = 4 };
+
 struct merged_stack {
+	struct profile_labels labels; // those that keep apart; of the merge
 	struct profile_values of_side[MERGE_SIDES];
 };
 
 // Zeroed = nothing yet.
 struct profile_merge {
-	struct heap_profile profile; // mappings, modules, functions, lines, locations, all owned; no samples, no facts
-	struct merged_stack *stacks; // owned; as many as keys in `stack_keys`, whose bytes are the location indices
-	struct key_table stack_keys;
+	// mappings, modules, functions, lines, locations, texts of labels, all owned; no samples, no facts
+	struct heap_profile profile;
+	struct merged_stack *stacks; // owned; as many as keys in `stack_keys`
+	struct key_table stack_keys; // location indices, behind them the labels
+	unsigned labels;             // bits of enum merge_label; said before anything is added
 
-	struct key_table mapping_keys, module_keys, function_keys, origin_keys, location_keys;
-	size_t mapping_room, module_room, function_room, line_room, location_room, stack_room;
+	struct key_table mapping_keys, module_keys, function_keys, origin_keys, location_keys, text_keys;
+	size_t mapping_room, module_room, function_room, line_room, location_room, text_room, stack_room;
 };
 
 // Adds a profile's code and stacks; where code is the same, what was added first stays. `process`: of profiles with

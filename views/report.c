@@ -200,6 +200,14 @@ static int by_size(const void *left, const void *right)
 	return order ? order : by_name(left, right);
 }
 
+// What does not say its value comes last.
+static int by_value(const void *left, const void *right)
+{
+	const struct report_row *a = left, *b = right;
+
+	return (a->group > b->group) - (a->group < b->group);
+}
+
 // Sorts the rows, and makes those that are too small or too many the others.
 static void order_rows(struct reporting *reporting)
 {
@@ -230,6 +238,8 @@ static void order_rows(struct reporting *reporting)
 		profile_values_add(&report->others, &row->values);
 		report->others_count++;
 	}
+	if (report->count > 0 && options->in_scale && options->attribute && options->attribute->is_scale)
+		qsort(report->rows, report->count, sizeof(*report->rows), by_value);
 }
 
 struct hs_error *report_make(const struct named_profile *named, const struct report_options *options,

@@ -16,6 +16,7 @@ struct sample_attribute {
 	uint32_t (*value)(const struct heap_profile *profile, const struct profile_sample *sample);
 	// What a value is called; *ret is owned by the caller.
 	struct hs_error *(*text)(const struct heap_profile *profile, uint32_t value, char **ret);
+	bool is_scale; // values are more and less of something: size, age
 };
 
 struct report_options {
@@ -24,6 +25,7 @@ struct report_options {
 	// False: rows are the innermost places. True: all places; order and shares go by the cumulative values.
 	bool is_cumulative;
 	enum values_order order;
+	bool in_scale;      // of an attribute that is a scale: rows from the least value up; `order` says which ones
 	size_t limit;       // the most rows; 0 = all
 	double share_least; // of the sum over all stacks without signs, 0 to 1: rows with less are among the others
 	unsigned hidden;    // classes of frames that are left out of stacks (frame_class_bit)
@@ -42,7 +44,7 @@ struct report_row {
 };
 
 struct report {
-	struct report_row *rows; // in order, most first; by names: A first
+	struct report_row *rows; // in order, most first; by names: A first; in a scale: the least value first
 	size_t count;
 	struct profile_values others; // of the rows that are left out: `values` of all rows and this are `total`
 	size_t others_count;          // how many; 0 = none

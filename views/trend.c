@@ -75,7 +75,8 @@ static bool levels_off(const struct trend *trend, const double *values, const do
 struct trend trend_make(const double *seconds, const double *values, const double *errors, size_t count)
 {
 	struct trend trend = { 0 };
-	const size_t half = count / 2; // values of a half beside the middle one; of an even count the halves share none
+	// Values of a half: the two share one, of an even count the two in the middle.
+	const size_t part = count / 2 + 1;
 
 	if (!count)
 		return trend;
@@ -88,10 +89,13 @@ struct trend trend_make(const double *seconds, const double *values, const doubl
 	if (count < TREND_LEAST || trend.seconds <= 0)
 		return trend;
 	trend.is_known = true;
-	trend.rate = slope(seconds, values, count);
+	trend.early = slope(seconds, values, part);
+	trend.late = slope(seconds + count - part, values + count - part, part);
+	// Medians of slopes need not lie between one another, as means would: where values lie on no line, that of all
+	// could be above both halves, or below both.
+	trend.rate = fmax(slope(seconds, values, count), fmin(trend.early, trend.late));
+	trend.rate = fmin(trend.rate, fmax(trend.early, trend.late));
 	trend.error = hypot(scatter_error(seconds, values, count, trend.rate), own_error(errors, count, trend.seconds));
-	trend.early = slope(seconds, values, count - half);
-	trend.late = slope(seconds + half, values + half, count - half);
 	trend.rises = trend.rate > 3 * trend.error && trend.gained > 0;
 	trend.falls = trend.rate < -3 * trend.error && trend.gained < 0;
 	trend.levels_off = levels_off(&trend, values, errors, count);

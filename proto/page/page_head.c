@@ -27,7 +27,10 @@ static struct hs_error *write_names(const struct heap_profile *profile, const st
 				    struct json *json)
 {
 	const char *program = options->program ? options->program : profile->program ? profile->program : "";
-	struct hs_error *error = write_text(json, "title", options->title ? options->title : program);
+	struct hs_error *error = write_text(json, "title",
+					    options->title  ? options->title
+					    : profile->name ? profile->name
+							    : program);
 
 	if (!error)
 		error = write_text(json, "program", program);

@@ -71,3 +71,13 @@ void assumed_errors_apply(struct heap_profile *profile, bool samples_have, bool 
 		total->live_objects_variance += total_has ? 0 : values->live_objects_variance;
 	}
 }
+
+void assumed_errors_clear(struct heap_profile *profile)
+{
+	profile->total.live_bytes_variance = profile->total.live_objects_variance = 0;
+	for (size_t i = 0; i < profile->sample_count; i++) {
+		struct profile_values *values = &profile->samples[i].values;
+
+		values->live_bytes_variance = values->live_objects_variance = 0;
+	}
+}

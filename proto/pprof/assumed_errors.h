@@ -9,5 +9,7 @@
 
 // Which errors the file has told: of samples, of the total. The others' variances are 0 before.
 void assumed_errors_apply(struct heap_profile *profile, bool samples_have, bool total_has);
+// All that is live was recorded as it is. What a file tells as errors is then of what was not recorded.
+void assumed_errors_clear(struct heap_profile *profile);
 
 #endif

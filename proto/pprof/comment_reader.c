@@ -14,6 +14,7 @@
 enum kind {
 	KIND_HEAPSNAP,
 	KIND_PROGRAM,
+	KIND_NAME, // a text
 	KIND_PID,
 	KIND_TIME, // the profile has it in nanoseconds
 	KIND_STOPPED,
@@ -23,6 +24,7 @@ enum kind {
 	KIND_SAMPLES,
 	KIND_OBJECTS_ERROR,
 	KIND_BYTES_ERROR,
+	KIND_EXACT, // all that is live was recorded as it is
 	KIND_SESSION,
 	KIND_EPOCH,
 	KIND_TICKS,
@@ -37,6 +39,7 @@ enum kind {
 static const char *const kinds[KIND_COUNT] = {
 	[KIND_HEAPSNAP] = "heapsnap",
 	[KIND_PROGRAM] = "program",
+	[KIND_NAME] = "name",
 	[KIND_PID] = "pid",
 	[KIND_TIME] = "time",
 	[KIND_STOPPED] = "stopped_ns",
@@ -46,6 +49,7 @@ static const char *const kinds[KIND_COUNT] = {
 	[KIND_SAMPLES] = "samples",
 	[KIND_OBJECTS_ERROR] = "inuse_objects_error",
 	[KIND_BYTES_ERROR] = "inuse_space_error",
+	[KIND_EXACT] = "recorded_exactly",
 	[KIND_SESSION] = "session",
 	[KIND_EPOCH] = "cut_epoch",
 	[KIND_TICKS] = "cut_ticks",
@@ -167,6 +171,9 @@ static void read_kind(struct comment_reader *reader, enum kind kind, const char 
 	case KIND_BYTES_ERROR:
 		total->live_bytes_variance = pprof_variance((double)value);
 		break;
+	case KIND_EXACT:
+		reader->is_exact = value != 0;
+		break;
 	default:
 		if (kind < KIND_SESSION)
 			return;
@@ -222,6 +229,15 @@ static struct hs_error *read_ledger_line(const char *text, bool has_facts, struc
 	return NULL;
 }
 
+// Where a kind that is a text goes; NULL = it is a number.
+static char **text_of(enum kind kind, struct heap_profile *profile)
+{
+	return kind == KIND_PROGRAM     ? &profile->program
+	       : kind == KIND_NAME      ? &profile->name
+	       : kind == KIND_SELECTION ? &profile->selection
+					: NULL;
+}
+
 // Whether a text says anything of a known kind; then it is read.
 static struct hs_error *read_known(struct comment_reader *reader, const char *text, struct heap_profile *profile,
 				   bool *is_known_ret)
@@ -235,10 +251,9 @@ static struct hs_error *read_known(struct comment_reader *reader, const char *te
 		*is_known_ret = true;
 		if (reader->seen & 1u << kind)
 			return NULL;
-		if (kind == KIND_PROGRAM || kind == KIND_SELECTION) {
+		if (text_of((enum kind)kind, profile)) {
 			reader->seen |= 1u << kind;
-			return read_text(text + length + 2,
-					 kind == KIND_PROGRAM ? &profile->program : &profile->selection);
+			return read_text(text + length + 2, text_of((enum kind)kind, profile));
 		}
 		read_kind(reader, (enum kind)kind, text + length + 2, profile);
 		return NULL;

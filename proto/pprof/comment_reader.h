@@ -14,6 +14,7 @@
 struct comment_reader {
 	uint32_t seen;   // bit i: a comment of that kind was read; of two that contradict each other the first counts
 	bool has_errors; // of the totals, both
+	bool is_exact;   // of what is live nothing stands for blocks that were not recorded
 };
 
 // Whether a comment says that heapsnap has written the profile: the first one does.
@@ -22,7 +23,7 @@ bool comment_is_ours(const char *text, size_t size);
 // How many lines of the ledger a comment may become, at most.
 size_t comment_lines_max(const char *text, size_t size);
 
-// Into the profile: program, pid, the stop (whose reason is kept when it is a known one), intervals, is_difference,
+// Into the profile: program, name, pid, the stop (its reason is kept when it is a known one), intervals, is_difference,
 // is_estimate, of the totals live_records and variances (squares of the errors, which were rounded up and are never
 // below those of one interval), and lines of the ledger. Of these is_loss says no more than that something was lost,
 // and is_fact is not in a file of the first heapsnap. Texts are fit to be shown (base/printable.h), at most four times

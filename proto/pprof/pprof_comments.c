@@ -123,6 +123,9 @@ static void put_uncertainty(struct packed *packed, const struct heap_profile *so
 	put_number(packed, "samples", source->total.live_records, "recorded blocks, of which the live values are made");
 	put_number(packed, "inuse_objects_error", objects_error(source), "standard error of all live objects");
 	put_number(packed, "inuse_space_error", bytes_error(source), "standard error of all live bytes");
+	if (profile_is_recorded_exactly(&source->total))
+		put_number(packed, "recorded_exactly", 1,
+			   "no live block that is shown stands for others; the errors are of what no sample fell into");
 }
 
 static void put_cut(struct packed *packed, const struct profile_cut *cut)
@@ -161,6 +164,11 @@ static struct hs_error *add_process(struct comments *comments)
 		strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", &utc);
 	packed.has_part = true;
 	put_text(&packed, source->program ? source->program : "unknown");
+	if (source->name) {
+		put_separator(&packed);
+		fputs("name: ", packed.file);
+		put_text(&packed, source->name);
+	}
 	put_separator(&packed);
 	fprintf(packed.file, "pid: %" PRId32, source->pid);
 	put_separator(&packed);

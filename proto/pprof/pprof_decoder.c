@@ -268,7 +268,9 @@ static struct hs_error *finish(struct decoder *decoder)
 		error = add_up(decoder);
 	if (!error)
 		error = profile_modules_make(profile);
-	if (!error && profile->is_estimate)
+	if (!error && profile->is_estimate && decoder->comments.is_exact)
+		assumed_errors_clear(profile);
+	else if (!error && profile->is_estimate)
 		assumed_errors_apply(profile, decoder->samples_have_errors, decoder->comments.has_errors);
 	return error;
 }

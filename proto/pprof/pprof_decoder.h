@@ -31,7 +31,7 @@
 // Assumed errors, where a file has none for its stacks. A sampler with the mean interval R that finds a block of s
 // bytes with the probability 1 - e^(-s/R) has a variance of at most s R in bytes and about R / s in blocks. So a stack
 // has (live bytes) R and (live blocks)^2 R / (live bytes); where the file says the error of all, these are scaled to
-// add up to it.
+// add up to it. Where a file says that all was recorded exactly, there are none (variances of 0).
 struct hs_error *pprof_decode(const uint8_t *data, size_t size, struct heap_profile *ret) HS_MUST_CHECK;
 
 #endif

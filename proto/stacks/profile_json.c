@@ -40,6 +40,7 @@ static void put_head(struct json *json, const struct heap_profile *profile, cons
 {
 	json_string(json, "heapsnap", HEAPSNAP_VERSION);
 	json_string(json, "program", profile->program ? profile->program : "");
+	json_string(json, "name", profile_process_name(profile));
 	json_integer(json, "pid", profile->pid);
 	json_integer(json, "time_ns", profile->time_ns);
 	json_integer(json, "duration_ns", profile->duration_ns);

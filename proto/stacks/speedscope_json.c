@@ -39,7 +39,10 @@ static void put_name(struct json *json, const struct heap_profile *profile)
 {
 	char *name = NULL;
 
-	if (asprintf(&name, "%s (PID %" PRId32 ")", profile->program ? profile->program : "unknown program",
+	if (asprintf(&name, "%s (PID %" PRId32 ")",
+		     profile->name      ? profile->name
+		     : profile->program ? profile->program
+					: "unknown program",
 		     profile->pid) < 0)
 		name = NULL;
 	json_string(json, "name", name ? name : "heapsnap");

@@ -21,9 +21,9 @@ MAY_INCLUDE = {
     "lib": {"base/", "inject/abi/region.h", "lib/", "attach/guard/interrupt_signal.h", "attach/guard/tool_guard.h", "attach/hook/hook_addition.h",
             "attach/process/target.h", "attach/ptrace/follow.h", "attach/ptrace/follow_threads.h", "attach/ptrace/launch.h", "attach/ptrace/stop_wait.h", "attach/region/sampling_settings.h",
             *(f"attach/session/{name}.h" for name in ("attached_list", "check", "session")), "snapshot/block_selection.h", "snapshot/heap_profile.h", "snapshot/process_memory.h", "snapshot/snapshot.h", "snapshot/profile/unseen_share.h", "snapshot/symbols/debuginfod.h",
-            *(f"proto/{name}.h" for name in ("gzip_file", "output_file", "output_stream", "page/page", "profile_file", "pprof/pprof_decoder",
+            *(f"proto/{name}.h" for name in ("gzip_file", "output_file", "output_stream", "page/page", "known_profile", "profile_file", "pprof/pprof_decoder",
             "pprof/pprof_encoder", "stacks/collapsed", "stacks/profile_json", "stacks/speedscope_json")),
-            *(f"views/{name}.h" for name in ("completeness", "diff", "drop_frames", "frame_rules", "growth", "named_profile", "profile_view", "sites", "verdict"))},
+            *(f"views/{name}.h" for name in ("block_attributes", "completeness", "diff", "drop_frames", "frame_rules", "growth", "named_profile", "profile_view", "sites", "verdict"))},
 }
 DESIGN = "docs/design.md"
 # The payload has no C library; of the compiler's own headers these are enough.

@@ -197,9 +197,11 @@ def survivors():
     expected = 1153, 1000 * SMALL + 153 * LARGE
     value = heapsnap_ok("diff", old, new, "--survivors")
     check_equal((live(value), value["recorded_objects"], value["command"]), (expected, 1560, "diff"), "survivors")
+    check_equal((value["live_objects_before"], value["live_bytes_before"]), (1303, 1100 * SMALL + 203 * LARGE), "of how many")
+    check(0 < value["seconds"] < 600, f"how much later: {value['seconds']}")
     check_equal(sum(count for count, _ in rows(heapsnap_ok("diff", old, new, "--survivors", "--by", "thread")).values()), 1153, "by thread")
     shown = heapsnap("diff", old, new, "--survivors").stdout
-    check(re.search(r"^Live in the first dump: 1.1 MiB in 1,303 blocks$", shown, re.M)
+    check(re.search(r"^Survivors after [0-9.]+ m?s: 1,153 of the 1,303 blocks that were live in the first dump, 844.7 KiB of 1.1 MiB$", shown, re.M)
           and re.search(r"^Only blocks of the first dump that are still live:\n  selected +844.7 KiB  in 1,153 blocks", shown, re.M), shown)
     check_refused(heapsnap("diff", old, plain, "--survivors"), "--labels dump")
     check_refused(heapsnap("diff", stopped, new, "--survivors"), "without --stop")
@@ -215,6 +217,35 @@ def survivors():
     end(target)
 
 
+def changes():
+    """A difference by what both dumps say of their blocks; what one of them does not say is refused."""
+    target = begin()
+    folder = temporary_directory()
+    old, new, sizes, plain, written = (os.path.join(folder, name) for name in ("old.pb.gz", "new.pb.gz", "sizes.pb.gz", "plain.pb.gz", "d.pb.gz"))
+    kept(target, f"first 100 {SMALL}", f"second 20 {LARGE}")
+    dump(target.pid, old, "--labels", "thread,size,age")
+    time.sleep(1.5)
+    kept(target, "free 10", f"first 30 {LARGE}", f"second 7 {SMALL}")
+    dump(target.pid, new, "--labels", "thread,size,age")
+    dump(target.pid, sizes, "--labels", "size")
+    dump(target.pid, plain)
+    by_name = {open(f"/proc/{target.pid}/task/{tid}/comm", encoding="ascii").read().strip(): tid for tid in os.listdir(f"/proc/{target.pid}/task")}
+    by_thread, by_size, by_age = (rows(heapsnap_ok("diff", old, new, "--by", unit)) for unit in ("thread", "size", "age"))
+    check_equal(by_thread, {f"first ({by_name['first']})": (30, 30 * LARGE), f"second ({by_name['second']})": (-3, 7 * SMALL - 10 * LARGE)}, "by thread")
+    check_equal(list(by_size.items()), [("64 B..127 B", (7, 7 * SMALL)), ("4 KiB..8 KiB", (20, 20 * LARGE))], "by size, smallest first")
+    check(set(by_age) <= {"unknown", "under 1 s", "1 s..10 s", "10 s..1 min"}, f"by age: {by_age}")
+    check_equal((sum(count for count, _ in by_age.values()), sum(size for _, size in by_age.values())), (27, 20 * LARGE + 7 * SMALL), "by age, in all")
+    shown = heapsnap("diff", old, new, "--by", "thread").stdout
+    check(re.search(r"^ *\+146\.5 KiB +\+30  first \(", shown, re.M), shown)
+    heapsnap_ok("diff", old, new, "--by", "thread", "-o", written)
+    check_equal(rows(heapsnap_ok("report", written, "--by", "thread")), by_thread, "a difference that was written has the labels")
+    check_equal(rows(heapsnap_ok("diff", old, sizes, "--by", "size")), by_size, "each says more than what is asked for")
+    check_refused(heapsnap("diff", old, sizes, "--by", "thread"), f"{sizes} does not say the thread of its blocks: write both with dump --labels thread")
+    check_refused(heapsnap("diff", plain, new, "--by", "age"), f"{plain} does not say the age of its blocks")
+    check_refused(heapsnap("diff", plain, plain, "--by", "size"), "neither profile says the size of its blocks")
+    end(target)
+
+
 def words():
     for arguments in (("--older-than", "soon"), ("--younger-than", "0"), ("--min-size", "0"), ("--thread", ""), ("--since-dump", ""), ("--labels", "colour"),
                       ("--labels", "thread,"), ("--older-than", "10s", "--younger-than", "10s")):
@@ -223,4 +254,4 @@ def words():
     check_refused(heapsnap("diff", "a", "b", "--older-than", "1s"), "only valid with dump", status=2)
 
 
-run_cases([sizes_and_threads, ages, since, labels, files, estimates, survivors, words], "keys")
+run_cases([sizes_and_threads, ages, since, labels, files, estimates, survivors, changes, words], "keys")

@@ -16,7 +16,7 @@ import made_profile
 import pprof_reader
 import profiles
 from harness import HEAPSNAP, Target, attach, check, check_equal, check_refused, detach, dump, heapsnap, run_cases, say, target_path, temporary_directory
-from report_expected import (DIFFERENCE, DIFF_HEAD, DIFFS, END, ESTIMATED, ESTIMATES, HANDLE, HEAD, LATER, LOG, MIB, PUSH, PUT, REPORTS, STACKS,
+from report_expected import (DIFFERENCE, DIFF_HEAD, DIFFS, END, ESTIMATED, ESTIMATES, EXACT, HANDLE, HEAD, LATER, LOG, MIB, PUSH, PUT, REPORTS, STACKS,
                              TERMINALS)
 
 
@@ -34,7 +34,7 @@ def output(*arguments):
     return result.stdout
 
 
-def on_terminal(columns, *arguments):
+def on_terminal(columns, *arguments, status=0):
     """What is shown on a terminal of so many columns."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
@@ -50,7 +50,7 @@ def on_terminal(columns, *arguments):
                 break
             text += data
     os.close(ours)
-    check_equal(process.returncode, 0, f"exit status: {text}")
+    check_equal(process.returncode, status, f"exit status: {text}")
     return text.decode().replace("\r\n", "\n")
 
 
@@ -65,7 +65,11 @@ def changes():
     old, new = make()
     for arguments, expected in DIFFS:
         check_equal(output("diff", old, new, *arguments), DIFF_HEAD + expected, f"diff {' '.join(arguments)}")
-    check_equal(output("diff", old, old), "Recorded live 33.0 MiB, before 33.0 MiB: 0 B\n", "what did not change")
+    check_equal(output("diff", old, old), "Recorded live 33.0 MiB in 51 blocks, before 33.0 MiB in 51: 0 B, 0 blocks\n", "what did not change")
+    other = os.path.join(os.path.dirname(old), "other.pb.gz")  # another attach has no rate, and is no reason for one
+    made_profile.write(other, LATER, time_ns=1700000030 * 10**9, duration_ns=9 * 10**9)
+    text = output("diff", old, other)
+    check("30 s between the two\n" in text and "different attaches" in text and "B/s" not in text, f"two attaches: {text}")
 
 
 def estimates():
@@ -75,8 +79,12 @@ def estimates():
     made_profile.write(new, LATER, comments=comments, period=65536, time_ns=1700000030 * 10**9, duration_ns=33 * 10**9)
     written = os.path.join(os.path.dirname(old), "written.pb.gz")
     output("diff", old, new, "-o", written)
+    exact, exact_new = (os.path.join(os.path.dirname(old), name) for name in ("exact.pb.gz", "exact_new.pb.gz"))
+    made_profile.write(exact, STACKS, comments=(*made_profile.COMMENTS, *EXACT))
+    made_profile.write(exact_new, LATER, comments=(*made_profile.COMMENTS, *EXACT), time_ns=1700000030 * 10**9, duration_ns=33 * 10**9)
+    paths = {"old": old, "new": new, "written": written, "exact": exact, "exact_new": exact_new}
     for words, expected in ESTIMATES:
-        check_equal(output(*({"old": old, "new": new, "written": written}.get(word, word) for word in words)), expected, f"estimates: {' '.join(words)}")
+        check_equal(output(*(paths.get(word, word) for word in words)), expected, f"estimates: {' '.join(words)}")
 
 
 def terminals():
@@ -105,7 +113,7 @@ def files():
         check_equal(ours, theirs, f"{index}: what pprof sees of the file, and of the two")
     check_equal(output("report", path), DIFFERENCE, "the difference as a profile")
     for arguments in (("--by", "function"), ("--tree",), ("--bottom-up", "--by", "line"), ("--cumulative", "--sort", "alloc-blocks")):
-        check_equal(output("report", path, *arguments).splitlines()[2:-1], output("diff", old, new, *arguments).splitlines()[1:],
+        check_equal(output("report", path, *arguments).splitlines()[2:-1], output("diff", old, new, *arguments).splitlines()[2:],
                     f"a difference that was written, by {arguments}")
     result = heapsnap("diff", old, new, "-o", "-")  # the file alone
     with open(path, "rb") as file:
@@ -176,11 +184,59 @@ def objects():
     value = ask("diff", old, new)
     check_equal([(change["function"], change["live_bytes"]) for change in value["changes"]],
                 [(PUT[0], 15 * MIB), (LOG[0], -3 * MIB // 2), ("main", 100), (LOG[0], 0)], "changes")
+    check_equal((value["live_bytes_before"], value["live_bytes_after"], value["live_objects_before"], value["live_objects_after"], value["live_objects"]),
+                (33 * MIB, 46.5 * MIB + 100, 51, 52, 1), "of how much")
+    check_equal((value["seconds"], round(value["live_bytes_rate"]), value["changes"][0]["live_bytes_rate"]), (30, round((13.5 * MIB + 100) / 30), MIB / 2), "rates")
+    check_equal([(change["live_objects"], change["live_objects_before"], change["live_objects_after"]) for change in value["changes"]],
+                [(15, 30, 45), (-15, 20, 5), (1, 0, 1), (0, 1, 1)], "blocks")
     check_equal([frame["function"] for frame in value["changes"][0]["path"]], [PUT[0], HANDLE[0], "main"], "the way to a change")
     check_equal([stack["live_bytes"] for stack in value["stacks"]], [15 * MIB, -3 * MIB // 2, 100], "stacks of a difference")
     check_equal(value["stacks"][0]["frames"], frames, "the stack that changed most")
     value = ask("diff", old, new, "--by", "function", "--limit", "1")
     check_equal([(row["function"], row["live_bytes"]) for row in value["rows"]], [(PUT[0], 15 * MIB)], "rows of a difference")
+
+
+def nothing():
+    """What matches nothing says so, and is no failure."""
+    old, new = make()
+    for words, text in ((("report", old, "--focus", "nobody"), "no stack has a function, file or module that --focus matches"),
+                        (("report", old, "--ignore", "main"), "each stack has a function, file or module that --ignore matches"),
+                        (("diff", old, new, "--focus", "nobody"), "no stack has"), (("diff", old, new, "--focus", "nobody", "--by", "line"), "no stack has")):
+        result = heapsnap(*words, "--json")
+        check_equal((result.status, result.stderr, len(result.json["warnings"])), (0, "", 1), str(result))
+        check(text in result.json["warnings"][0], str(result))
+    check_equal(heapsnap("report", old, "--focus", "Cache", "--json").json["warnings"], [], "something matches")
+
+
+def others():
+    """Files that heapsnap writes and does not read: each is called by its name."""
+    old, _ = make()
+    folder = os.path.dirname(old)
+    for name, words in (("x.json", "a JSON profile of heapsnap's"), ("x.collapsed", "collapsed stacks"), ("x.speedscope.json", "a speedscope profile"),
+                        ("x.html", "a page")):
+        path = os.path.join(folder, name)
+        format_of = ("--format", "speedscope") if "speedscope" in name else ()
+        if heapsnap("report", old, "-o", path, *format_of).status != 0 and name == "x.html":
+            say("  a heapsnap that writes no pages")
+            continue
+        check_refused(heapsnap("report", path), f"cannot read {re.escape(path)}: it is {words}.*, and no pprof file")
+    path = os.path.join(folder, "said.json")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(output("report", old, "--json"))
+    check_refused(heapsnap("report", path), "it is what heapsnap --json prints, and no pprof file")
+    check_refused(heapsnap("diff", old, path), "it is what heapsnap --json prints, and no pprof file")
+
+
+def messages():
+    """What is refused, or warned of, fits a terminal as results do; elsewhere it is one line."""
+    old, new = make()
+    for columns, words in ((80, ("diff", old, new, "--by", "thread")), (100, ("report", old, "--by", "age")), (80, ("report", "/no/such/file.pb.gz")),
+                           (80, ("diff", old, new, "--older-than", "1s"))):
+        result = heapsnap(*words)
+        text = on_terminal(columns, *words, status=result.status)
+        check(result.status != 0 and all(len(line) <= columns for line in text.splitlines()), f"wider than {columns}: {text}")
+        check_equal(" ".join(text.split()), " ".join(result.stderr.split()), "the same words")
+        check_equal(len(on_terminal(columns, *words, "--wide", status=result.status).splitlines()), len(result.stderr.splitlines()), "--wide")
 
 
 def refusals():
@@ -220,6 +276,27 @@ def streams():
     target.end()
 
 
+def named():
+    """A process is called by its own name, and not by its program's file: in a file, a difference, and as status does."""
+    folder = temporary_directory()
+    link, old, new, exported = (os.path.join(folder, name) for name in ("another", "old.pb.gz", "new.pb.gz", "x.json"))
+    os.symlink(target_path("many_threads"), link)
+    target = Target(link, 2)
+    attach(target.pid)
+    dump(target.pid, old)
+    dump(target.pid, new)
+    check_equal(output("report", old).split("(")[0], "Profile of another ", "the first line")
+    check(f"{target.pid} another: attached" in output("status", target.pid), "status says the same")
+    output("diff", old, new, "-o", new)
+    check_equal(output("report", new).split("(")[0], "Difference of two profiles of another ", "of a difference")
+    output("report", old, "-o", exported)
+    with open(exported, encoding="utf-8") as file:
+        value = json.load(file)
+    check_equal((value["name"], value["program"]), ("another", os.path.realpath(target_path("many_threads"))), "in JSON")
+    detach(target.pid)
+    target.end()
+
+
 def processes():
     """Digits alone are a process: what a dump of it shows is shown, and no file is made."""
     folder = temporary_directory()
@@ -246,4 +323,4 @@ def processes():
     target.end()
 
 
-run_cases([rows, changes, estimates, terminals, files, converted, objects, refusals, streams, processes], "report")
+run_cases([rows, changes, estimates, terminals, files, converted, objects, nothing, others, messages, refusals, streams, named, processes], "report")

@@ -96,7 +96,13 @@ cumulative  blocks     itself  function
         < main
 """),
     (["--focus", "nobody", "--tree"], """\
-  shown                0 B  in 0 blocks, 0 of 3 stacks (--focus, --ignore)
+  shown            nothing  no stack has a function, file or module that --focus matches
+"""),
+    (["--ignore", "main"], """\
+  shown            nothing  each stack has a function, file or module that --ignore matches
+"""),
+    (["--focus", "Cache", "--ignore", "main"], """\
+  shown            nothing  no stack has a function, file or module that --focus matches, and none that --ignore does
 """),
     (["--tree", "--all-frames", "--by", "line", "--sort", "alloc-blocks"], """\
  allocated   share  blocks  roots > what they call
@@ -118,15 +124,23 @@ cumulative  blocks     itself  function
 """),
 ]
 
-DIFF_HEAD = "Recorded live 46.5 MiB, before 33.0 MiB: +13.5 MiB\n"
+DIFF_HEAD = """\
+Recorded live 46.5 MiB in 52 blocks, before 33.0 MiB in 51: +13.5 MiB, +1 block
+30 s between the two: +460.8 KiB/s
+"""
 DIFFS = [
     ([], """\
-  +15.0 MiB   45.0 MiB  shop::Cache::put(int)  /src/shop/cache.cpp:18   via vector
-   -1.5 MiB  512.0 KiB  shop::log(char const*)  /src/shop/log.cpp:7
-     +100 B      100 B  main  /src/shop/main.cpp:40
+     change  blocks        now         rate  site
+  +15.0 MiB     +15   45.0 MiB +512.0 KiB/s  shop::Cache::put(int)  /src/shop/cache.cpp:18   via vector
+        < shop::Server::handle < main
+   -1.5 MiB     -15  512.0 KiB  -51.2 KiB/s  shop::log(char const*)  /src/shop/log.cpp:7
+        < shop::Server::handle < main
+     +100 B      +1      100 B       +3 B/s  main  /src/shop/main.cpp:40
 """),
     (["--limit", "1"], """\
-  +15.0 MiB   45.0 MiB  shop::Cache::put(int)  /src/shop/cache.cpp:18   via vector
+     change  blocks        now         rate  site
+  +15.0 MiB     +15   45.0 MiB +512.0 KiB/s  shop::Cache::put(int)  /src/shop/cache.cpp:18   via vector
+        < shop::Server::handle < main
 2 more (--limit 0 for all)
 """),
     (["--by", "function"], """\
@@ -158,20 +172,31 @@ cumulative  blocks     itself  function
     +100 B      +1    [1 more]
 """),
     (["--sort", "alloc-bytes"], """\
-  allocated     in all  site
- +100.0 MiB  600.0 MiB  shop::log(char const*)  /src/shop/log.cpp:7
-  +40.0 MiB  120.0 MiB  shop::Cache::put(int)  /src/shop/cache.cpp:18   via vector
-     +100 B      100 B  main  /src/shop/main.cpp:40
+  allocated  blocks     in all         rate  site
+ +100.0 MiB  +1,000  600.0 MiB   +3.3 MiB/s  shop::log(char const*)  /src/shop/log.cpp:7
+        < shop::Server::handle < main
+  +40.0 MiB     +30  120.0 MiB   +1.3 MiB/s  shop::Cache::put(int)  /src/shop/cache.cpp:18   via vector
+        < shop::Server::handle < main
+     +100 B      +1      100 B       +3 B/s  main  /src/shop/main.cpp:40
 """),
     (["--sort", "name"], """\
-     +100 B      100 B  main  /src/shop/main.cpp:40
-  +15.0 MiB   45.0 MiB  shop::Cache::put(int)  /src/shop/cache.cpp:18   via vector
-   -1.5 MiB  512.0 KiB  shop::log(char const*)  /src/shop/log.cpp:7
+     change  blocks        now         rate  site
+     +100 B      +1      100 B       +3 B/s  main  /src/shop/main.cpp:40
+  +15.0 MiB     +15   45.0 MiB +512.0 KiB/s  shop::Cache::put(int)  /src/shop/cache.cpp:18   via vector
+        < shop::Server::handle < main
+   -1.5 MiB     -15  512.0 KiB  -51.2 KiB/s  shop::log(char const*)  /src/shop/log.cpp:7
+        < shop::Server::handle < main
 """),
     (["--focus", "handle"], """\
-  shown 45.5 MiB, before 32.0 MiB: +13.5 MiB (--focus, --ignore)
-  +15.0 MiB   45.0 MiB  shop::Cache::put(int)  /src/shop/cache.cpp:18   via vector
-   -1.5 MiB  512.0 KiB  shop::log(char const*)  /src/shop/log.cpp:7
+  shown 45.5 MiB in 50 blocks, before 32.0 MiB in 50: +13.5 MiB, 0 blocks (--focus, --ignore)
+     change  blocks        now         rate  site
+  +15.0 MiB     +15   45.0 MiB +512.0 KiB/s  shop::Cache::put(int)  /src/shop/cache.cpp:18   via vector
+        < shop::Server::handle < main
+   -1.5 MiB     -15  512.0 KiB  -51.2 KiB/s  shop::log(char const*)  /src/shop/log.cpp:7
+        < shop::Server::handle < main
+"""),
+    (["--focus", "nobody"], """\
+  shown nothing: no stack has a function, file or module that --focus matches
 """),
 ]
 
@@ -198,10 +223,14 @@ Profile of shop (PID 42), taken 2023-11-14T22:13:20Z
 Nothing lost.
 """),
     (80, ["diff", "old", "new"], """\
-Recorded live 46.5 MiB, before 33.0 MiB: +13.5 MiB
-  +15.0 MiB   45.0 MiB  shop::Cache::put  cache.cpp:18   via vector
-   -1.5 MiB  512.0 KiB  shop::log  log.cpp:7
-     +100 B      100 B  main  main.cpp:40
+Recorded live 46.5 MiB in 52 blocks, before 33.0 MiB in 51: +13.5 MiB, +1 block
+30 s between the two: +460.8 KiB/s
+     change  blocks        now         rate  site
+  +15.0 MiB     +15   45.0 MiB +512.0 KiB/s  shop::Cache::put  cache.cpp:18
+        < shop::Server::handle < main
+   -1.5 MiB     -15  512.0 KiB  -51.2 KiB/s  shop::log  log.cpp:7
+        < shop::Server::handle < main
+     +100 B      +1      100 B       +3 B/s  main  main.cpp:40
 """),
     (80, ["report", "old", "--bottom-up", "--all-frames"], """\
 Profile of shop (PID 42), taken 2023-11-14T22:13:20Z
@@ -227,7 +256,9 @@ Difference of two profiles of shop (PID 42), the later one taken 2023-11-14T22:1
 Nothing lost.
 """
 
-# The same stacks as estimates: an error bar for each number, or a "~".
+# The same stacks as estimates: an error bar for each number, or a "~"; and where all were recorded as they are, but others may not have been, a "≥".
+EXACT = ("sampling_interval: 1 (x)", "sampling_interval_most: 65536 (x)", "samples: 51 (x)", "inuse_objects_error: 5 (x)", "inuse_space_error: 65536 (x)",
+         "recorded_exactly: 1 (x)")
 ESTIMATED = ("sampling_interval: 65536 (x)", "sampling_interval_most: 65536 (x)", "samples: 480 (x)", "inuse_objects_error: 5 (x)", "inuse_space_error: 1500000 (x)")
 ESTIMATES = [
     (["report", "old"], """\
@@ -275,23 +306,40 @@ Estimates (±4.3 % of all live bytes, from 480 recorded blocks); now 1 sample ev
 Nothing lost.
 """),
     (["diff", "old", "new"], """\
-Recorded live 46.5 MiB, before 33.0 MiB: +13.5 MiB ±2.0 MiB
-  +15.0 MiB ±2.0 MiB    ~45.0 MiB  shop::Cache::put(int)  /src/shop/cache.cpp:18   via vector
-   -1.5 MiB ±391.3 KiB ~512.0 KiB  shop::log(char const*)  /src/shop/log.cpp:7
-     +100 B ±90.5 KiB      ~100 B  ? main  /src/shop/main.cpp:40
+Recorded live 46.5 MiB in 52 blocks, before 33.0 MiB in 51: +13.5 MiB ±2.0 MiB, +1 block
+30 s between the two: +460.8 KiB/s ±69.1 KiB/s
+     change             blocks        now          rate  site
+  +15.0 MiB ±2.0 MiB       +15  ~45.0 MiB ~+512.0 KiB/s  shop::Cache::put(int)  /src/shop/cache.cpp:18   via vector
+        < shop::Server::handle < main
+   -1.5 MiB ±391.3 KiB     -15 ~512.0 KiB  ~-51.2 KiB/s  shop::log(char const*)  /src/shop/log.cpp:7
+        < shop::Server::handle < main
+1 more (--limit 0 for all)
+"""),
+    (["diff", "old", "new", "--limit", "0"], """\
+Recorded live 46.5 MiB in 52 blocks, before 33.0 MiB in 51: +13.5 MiB ±2.0 MiB, +1 block
+30 s between the two: +460.8 KiB/s ±69.1 KiB/s
+     change             blocks        now          rate  site
+  +15.0 MiB ±2.0 MiB       +15  ~45.0 MiB ~+512.0 KiB/s  shop::Cache::put(int)  /src/shop/cache.cpp:18   via vector
+        < shop::Server::handle < main
+   -1.5 MiB ±391.3 KiB     -15 ~512.0 KiB  ~-51.2 KiB/s  shop::log(char const*)  /src/shop/log.cpp:7
+        < shop::Server::handle < main
+    about 0 ±90.5 KiB       +1     ~100 B       ~+3 B/s  ? main  /src/shop/main.cpp:40
 ?: within two standard errors, and so perhaps chance
 """),
     (["diff", "old", "new", "--by", "function", "--ignore", "Cache"], """\
-Recorded live 46.5 MiB, before 33.0 MiB: +13.5 MiB ±2.0 MiB
-  shown 1.5 MiB, before 3.0 MiB: -1.5 MiB ±391.3 KiB (--focus, --ignore)
+Recorded live 46.5 MiB in 52 blocks, before 33.0 MiB in 51: +13.5 MiB ±2.0 MiB, +1 block
+30 s between the two: +460.8 KiB/s ±69.1 KiB/s
+  shown 1.5 MiB in 7 blocks, before 3.0 MiB in 21: -1.5 MiB ±391.3 KiB, -14 blocks (--focus, --ignore)
       live            blocks cumulative  function
   -1.5 MiB ±391.3 KiB     -15  ~-1.5 MiB  shop::log(char const*)  /src/shop/log.cpp
-    +100 B ±90.5 KiB      +1  ~-1.5 MiB  main  /src/shop/main.cpp
+   ~+100 B in 1 more (--limit 0 for all)
 """),
     (["diff", "old", "new", "--sort", "alloc-bytes", "--limit", "1"], """\
-Recorded live 46.5 MiB, before 33.0 MiB: +13.5 MiB ±2.0 MiB
-  allocated     in all  site
-~+100.0 MiB ~600.0 MiB  shop::log(char const*)  /src/shop/log.cpp:7
+Recorded live 46.5 MiB in 52 blocks, before 33.0 MiB in 51: +13.5 MiB ±2.0 MiB, +1 block
+30 s between the two: +460.8 KiB/s ±69.1 KiB/s
+  allocated  blocks     in all         rate  site
+~+100.0 MiB ~+1,000 ~600.0 MiB  ~+3.3 MiB/s  shop::log(char const*)  /src/shop/log.cpp:7
+        < shop::Server::handle < main
 2 more (--limit 0 for all)
 """),
     (["report", "written"], """\
@@ -301,7 +349,7 @@ Difference of two profiles of shop (PID 42), the later one taken 2023-11-14T22:1
         < shop::Server::handle < main
   -1.5 MiB ±391.3 KiB    -15 blocks  shop::log(char const*)  /src/shop/log.cpp:7
         < shop::Server::handle < main
-    +100 B ±90.5 KiB     +1 block   main  /src/shop/main.cpp:40
+   ~+100 B in 1 other site (--limit 0 for all)
 Estimates (±2.0 MiB of all live bytes, as if the two were independent).
 Nothing lost.
 """),
@@ -311,11 +359,51 @@ Difference of two profiles of shop (PID 42), the later one taken 2023-11-14T22:1
       live            blocks  roots > what they call
  +13.5 MiB ±2.0 MiB       +1  [all]
  +13.5 MiB ±2.0 MiB       +1    main
-    +100 B ±90.5 KiB      +1      [itself]
+   about 0 ±90.5 KiB      +1      [itself]
  +13.5 MiB ±2.0 MiB        0      shop::Server::handle()
  +15.0 MiB ±2.0 MiB      +15        shop::Cache::put(int)
   -1.5 MiB ±391.3 KiB     -15        shop::log(char const*)
 Estimates (±2.0 MiB of all live bytes, as if the two were independent).
 Nothing lost.
+"""),
+    (["report", "exact"], """\
+Profile of shop (PID 42), taken 2023-11-14T22:13:20Z
+  recorded live   33.0 MiB  in 51 blocks, allocated since attach (3 s before)
+ ≥30.0 MiB               30 blocks  shop::Cache::put(int)  /src/shop/cache.cpp:18   via vector
+        < shop::Server::handle < main
+  ≥2.0 MiB               20 blocks  shop::log(char const*)  /src/shop/log.cpp:7
+        < shop::Server::handle < main
+  ≥1.0 MiB                1 block   shop::log(char const*)  /src/shop/log.cpp:7
+        < main
+Recorded exactly; about 64.0 KiB more may be live (≥), of which no sample was taken; now every allocation is recorded.
+Nothing lost.
+"""),
+    (["report", "exact", "--by", "function", "--limit", "1"], """\
+Profile of shop (PID 42), taken 2023-11-14T22:13:20Z
+  recorded live   33.0 MiB  in 51 blocks, allocated since attach (3 s before)
+      live            blocks cumulative  function
+ ≥30.0 MiB                30  ≥30.0 MiB  shop::Cache::put(int)  /src/shop/cache.cpp
+  ≥3.0 MiB in 1 more (--limit 0 for all)
+Recorded exactly; about 64.0 KiB more may be live (≥), of which no sample was taken; now every allocation is recorded.
+Nothing lost.
+"""),
+    (["diff", "exact", "exact_new"], """\
+Recorded live 46.5 MiB in 52 blocks, before 33.0 MiB in 51: +13.5 MiB, +1 block
+30 s between the two: +460.8 KiB/s
+     change             blocks        now          rate  site
+  +15.0 MiB recorded       +15  ≥45.0 MiB  +512.0 KiB/s  shop::Cache::put(int)  /src/shop/cache.cpp:18   via vector
+        < shop::Server::handle < main
+   -1.5 MiB recorded       -15 ≥512.0 KiB   -51.2 KiB/s  shop::log(char const*)  /src/shop/log.cpp:7
+        < shop::Server::handle < main
+     +100 B recorded        +1     ≥100 B        +3 B/s  main  /src/shop/main.cpp:40
+recorded: exactly so much; what was not recorded may differ by about 90.5 KiB
+"""),
+    (["diff", "exact", "exact_new", "--by", "function", "--limit", "1"], """\
+Recorded live 46.5 MiB in 52 blocks, before 33.0 MiB in 51: +13.5 MiB, +1 block
+30 s between the two: +460.8 KiB/s
+      live            blocks cumulative  function
+ +15.0 MiB recorded      +15  +15.0 MiB  shop::Cache::put(int)  /src/shop/cache.cpp
+  -1.5 MiB in 2 more (--limit 0 for all)
+recorded: exactly so much; what was not recorded may differ by about 90.5 KiB
 """),
 ]

@@ -15,6 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!copy)
 		return 0;
 	memcpy(copy, data, read);
+	(void)profile_other_format(copy, read);
 	if (profile_is_known(copy, read)) {
 		REACHED();
 		// gzip, a page, JSON, a field of pprof, or collapsed stacks

@@ -101,7 +101,7 @@ def pprof():
                           (2, fields((1, [3]), (2, [1, 10, 0, 0]))), (4, fields((1, 3), (4, fields((1, 3)))))) + code
             + fields((5, fields((1, 3), (2, 27), (3, 27)))) + strings(*heap, *comments, *labels)
             + fields((9, 1700000000000000000), (10, 5), (11, fields((1, 6), (2, 4))), (12, 64), (13, list(range(12, 23))), (14, 6)))
-    packed = [b"heapsnap: 1, PID 7", b"Nothing lost.", b"#process: program: a||p | " + b" | ".join(comments[2:9]), b"#ledger: " + b" | ".join(comments[9:])]
+    packed = [b"heapsnap: 1, PID 7", b"Nothing lost.", b"#process: program: a||p | " + b" | ".join([*comments[2:9], b"name: wor || ker", b"recorded_exactly: 1 (x)"]), b"#ledger: " + b" | ".join(comments[9:])]
     newer = four + code + strings(*heap, *packed) + fields((13, list(range(12, 16))))
     go = (four + code + fields((2, fields((1, [1]), (2, [20, 2000, 10, 1000]), (3, fields((1, 4), (3, 100)))))) + strings(*heap)
           + fields((9, 1), (11, fields((1, 6), (2, 4))), (12, 524288)))

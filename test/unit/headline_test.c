@@ -48,8 +48,37 @@ static void test_headlines(void)
 	profile.time_ns = INT64_C(1700000000000000000);
 	check_headline(&profile, "Profile of nginx (PID 7), taken 2023-11-14T22:13:20Z\n"
 				 "  recorded live  500.0 MiB  in 12,345 blocks, allocated since attach (3 s before)\n");
+	profile.name = (char[]){ "nginx: worker" };
+	check_headline(&profile, "Profile of nginx: worker (PID 7), taken 2023-11-14T22:13:20Z\n"
+				 "  recorded live  500.0 MiB  in 12,345 blocks, allocated since attach (3 s before)\n");
 	check_headline(&(struct heap_profile){ .pid = 0 },
 		       "Profile of an unknown program\n  recorded live        0 B  in 0 blocks\n");
+}
+
+// The kernel keeps 15 bytes of a name. What is the file's own name is none of the process.
+static void test_own_names(void)
+{
+	static const struct {
+		const char *program, *name;
+		bool is_own;
+	} cases[] = {
+		{ "/usr/bin/redis-check-rdb", "redis-server", true },
+		{ "/usr/bin/redis-server", "redis-server", false },
+		{ "/usr/bin/a_name_of_more_than_15", "a_name_of_more_", false },
+		{ "/usr/bin/a_name_of_more_than_15", "a_name_of_mor", true },
+		{ "/usr/bin/python3.11", "python3", true },
+		{ "/usr/bin/python3.11", "", false },
+		{ "nginx", "nginx", false },
+		{ NULL, "nginx", true },
+		{ "/usr/bin/", "nginx", true },
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++)
+		CHECK_EQUAL(profile_has_own_name(cases[i].program, cases[i].name), cases[i].is_own);
+	CHECK_STRING(profile_process_name(&(struct heap_profile){ .pid = 1 }), "");
+	CHECK_STRING(
+		profile_process_name(&(struct heap_profile){ .program = (char[]){ "a/b" }, .name = (char[]){ "" } }),
+		"b");
 }
 
 // Numbers below 0 are not huge ones.
@@ -146,11 +175,60 @@ static void test_estimates(void)
 		    "Nothing lost.\n");
 }
 
+// What stands for nothing else has no error; what no sample fell into is said beside it.
+static void test_exact(void)
+{
+	struct profile_sample samples[] = { { .values = { .live_bytes = 5, .live_objects = 1 } },
+					    { .values = { .live_bytes = 90000, .live_objects = 3 } } };
+	struct heap_profile profile = {
+		.samples = samples,
+		.sample_count = COUNT(samples),
+		.is_estimate = true,
+		.period = 1,
+		.interval_most = 4096,
+		.total = { .live_bytes = 90005, .live_objects = 4, .live_records = 4 },
+	};
+
+	check_truth(&plain, &profile,
+		    "Recorded exactly; about 4.0 KiB more may be live (≥), of which no sample was taken; now every "
+		    "allocation is recorded.\nNothing lost.\n");
+	check_truth(
+		&(struct options){ .command = COMMAND_WHY }, &profile,
+		"Recorded exactly; about 4.0 KiB more may be live, of which no sample was taken; now every allocation "
+		"is recorded.\nNothing lost.\n");
+	samples[1].values.live_bytes_variance = samples[1].values.live_objects_variance = 81e6;
+	profile.total.live_bytes_variance = profile.total.live_objects_variance = 81e6;
+	profile.total.live_records = 0; // not known
+	check_truth(
+		&plain, &profile,
+		"Estimates (±10 % of all live bytes); now every allocation is recorded.\n"
+		"≥: recorded exactly; about 4.0 KiB more may be live, of which no sample was taken.\nNothing lost.\n");
+	samples[0].values = (struct profile_values){ .alloc_bytes = 5 };
+	check_truth(&plain, &profile,
+		    "Estimates (±10 % of all live bytes); now every allocation is recorded.\nNothing lost.\n");
+	profile.total = (struct profile_values){ .alloc_bytes = 5 };
+	check_truth(
+		&plain, &profile,
+		"None of the recorded blocks is live; about 4.0 KiB may be, of which no sample was taken; now every "
+		"allocation is recorded.\nNothing lost.\n");
+	profile.selection = (char[]){ "older than 1 s" };
+	check_truth(&plain, &profile,
+		    "None of the recorded blocks is selected; about 4.0 KiB may be, of which no sample was taken; now "
+		    "every allocation is recorded.\nNothing lost.\n");
+	profile.selection = NULL;
+	profile.is_difference = true;
+	profile.total.live_bytes = -90000;
+	check_truth(&plain, &profile,
+		    "Recorded exactly; what was not recorded may differ by about 4.0 KiB.\nNothing lost.\n");
+}
+
 int main(void)
 {
 	test_headlines();
+	test_own_names();
 	test_difference();
 	test_truth();
 	test_estimates();
+	test_exact();
 	return CHECK_RESULT();
 }

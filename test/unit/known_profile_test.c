@@ -105,6 +105,41 @@ static void test_bytes(void)
 	}
 }
 
+static void test_other_formats(void)
+{
+	static const struct {
+		const char *bytes, *expected; // NULL = not known
+	} others[] = {
+		{ "{\"heapsnap\":\"0.9\",\"program\":\"a\"}\n", "a JSON profile of heapsnap's" },
+		{ "{\"command\":\"report\",\"file\":\"a\"}\n", "what heapsnap --json prints" },
+		{ "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":\"heapsnap 0.9\"}",
+		  "a speedscope profile" },
+		{ "{\"snapshot\":{}}", "JSON" },
+		{ " \r\n\t{ \"a\": 1 }", "JSON" },
+		{ "<!DOCTYPE html>\n<title>heapsnap</title>", "a page (HTML)" },
+		{ "\n<HTML>", "a page (HTML)" },
+		{ "main;f 100\n", "collapsed stacks" },
+		{ "[stack unknown];f 100\n", "collapsed stacks" },
+		{ "dear diary", NULL },
+		{ "<!DOCTYPE htm", NULL },
+		{ "   ", NULL },
+		{ "", NULL },
+		{ "\x0a\x04\x08\x01\x10\x02", NULL },
+	};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		const size_t size = strlen(others[i].bytes);
+		char *copy = malloc(size + 1); // the byte behind it is none of it
+		const char *format;
+
+		memcpy(copy, others[i].bytes, size);
+		copy[size] = '{';
+		format = profile_other_format(copy, size);
+		CHECK_STRING(format ? format : "not known", others[i].expected ? others[i].expected : "not known");
+		free(copy);
+	}
+}
+
 static void put(const char *path, const char *bytes, size_t size)
 {
 	HS_CLEANUP_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -144,6 +179,7 @@ int main(void)
 	if (!mkdtemp(directory))
 		return 1;
 	test_bytes();
+	test_other_formats();
 	test_files();
 	rmdir(directory);
 	return CHECK_RESULT();

@@ -39,6 +39,11 @@ static void test_sizes(void)
 	CHECK_STRING(number_bytes_signed(0, buffer), "0 B");
 	CHECK_STRING(number_bytes_signed(-1536, buffer), "-1.5 KiB");
 	CHECK_STRING(number_bytes_signed(17, buffer), "+17 B");
+	CHECK_STRING(number_rate(1536, true, buffer), "+1.5 KiB/s");
+	CHECK_STRING(number_rate(-17.4, true, buffer), "-17 B/s");
+	CHECK_STRING(number_rate(17.6, false, buffer), "18 B/s");
+	CHECK_STRING(number_rate(0, true, buffer), "0 B/s");
+	CHECK_STRING(number_rate(-1e300, true, buffer), "-8.0 EiB/s");
 	CHECK_STRING(number_bytes_signed(INT64_MIN, buffer), "-8.0 EiB");
 	CHECK_STRING(number_bytes_of(1536, false, buffer), "1.5 KiB");
 	CHECK_STRING(number_bytes_of(1536, true, buffer), "+1.5 KiB");

@@ -294,7 +294,8 @@ static void test_run(void)
 	bad("run -o x/ --every 1s -- a", "-o DIR/ is only valid with dump; add a file name to x/\n");
 	bad("run --format json -- a", "--format is of what -o and --at-exit write, and there is none");
 	CHECK_EQUAL(good("run --at-exit x --format json -- a").format, PROFILE_JSON);
-	bad("run --json -- a", "--json is only valid with");
+	bad("run --json -- a", "standard output is the command's, and has no room for --json; --at-exit FILE.json");
+	bad("run --at-exit x.json --json -- a", "has no room for --json");
 	bad("attach 1 --anyway", "--anyway is only valid with run");
 }
 

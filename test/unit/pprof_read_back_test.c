@@ -40,6 +40,7 @@ static const struct {
 	{ "6'difference: 0 (x)' 6'difference: x'", 2, { .program = (char[]){ "unknown" } } },
 	{ "6'pid: 1' 6'pid: 2 (text)' 6'program: a' 6'program: b'", 4, { .program = (char[]){ "a" }, .pid = 1 } },
 	{ "6'program: a | pid: 5'", 1, { .program = (char[]){ "a | pid: 5" } } },
+	{ "6'program: a' 6'name: b\\' 6'name: c'", 3, { .program = (char[]){ "a" }, .name = (char[]){ "b\\" } } },
 	// packed
 	{ "6'#process: program: a || pid: 5|| | pid: 42 | time: x | stopped_ns: 7 (asked for) | pid: 43'",
 	  1,
@@ -70,6 +71,7 @@ static void test_comments(void)
 		must(pprof_decode(message.data, message.size, &profile));
 		CHECK(!profile.is_foreign);
 		CHECK_STRING(profile.program, expected->program);
+		CHECK_STRING(profile.name ? profile.name : "none", expected->name ? expected->name : "none");
 		CHECK_EQUAL(profile.pid, expected->pid);
 		CHECK_EQUAL(profile.log_records, expected->log_records);
 		CHECK_EQUAL(profile.stopped_ns, expected->stopped_ns);
@@ -171,6 +173,7 @@ static void test_labels(void)
 
 static char app[] = "/usr/bin/app", libc[] = "/lib/libc.so.6", no_text[] = "", id[] = "0123456789abcdef",
 	    name[] = "a | pid: 7 ||";
+static char own_name[] = "wor | ker: 1";
 static char work[] = "work(int)", work_mangled[] = "_Z4worki", inner[] = "inner", source[] = "work.cc";
 
 static struct profile_mapping mappings[] = {
@@ -236,6 +239,7 @@ static struct heap_profile ours(bool is_estimate, bool is_difference)
 		.stopped_because = "asked for",
 		.pid = 42,
 		.program = name,
+		.name = is_estimate ? own_name : NULL,
 		.total = { 13, 1120, 6, 40110, 6, is_estimate ? 3600 : 0, is_estimate ? 26e6 : 0 },
 	};
 
@@ -306,6 +310,7 @@ static void check_header(const struct heap_profile *read, const struct heap_prof
 	CHECK_EQUAL(read->stopped_ns, written->stopped_ns);
 	CHECK_EQUAL(read->pid, written->pid);
 	CHECK_STRING(read->program, name);
+	CHECK_STRING(read->name ? read->name : "none", written->name ? written->name : "none");
 	CHECK_EQUAL(read->total.live_bytes, written->total.live_bytes);
 	CHECK_EQUAL(read->total.live_objects, written->total.live_objects);
 	CHECK_EQUAL(read->total.alloc_bytes, written->total.alloc_bytes);
@@ -379,6 +384,27 @@ static void test_round_trip(bool is_estimate, bool is_difference)
 	free(again);
 }
 
+// What was recorded as it is has no errors in a file either, also where its stacks are labelled with what may be
+// missing.
+static void test_exact(bool has_errors)
+{
+	struct heap_profile written = ours(true, false), read;
+	const struct pprof_options options = { .errors = has_errors };
+	uint8_t *data = NULL;
+	size_t size = 0;
+
+	written.total.live_bytes_variance = written.total.live_objects_variance = 0;
+	must(pprof_encode(&written, &options, &data, &size));
+	must(pprof_decode(data, size, &read));
+	CHECK(read.is_estimate);
+	CHECK_EQUAL(profile_bytes_error(&read, read.total.live_bytes_variance), 8192);
+	CHECK(profile_is_recorded_exactly(&read.total));
+	for (size_t i = 0; i < read.sample_count; i++)
+		CHECK(profile_is_recorded_exactly(&read.samples[i].values));
+	heap_profile_deinit(&read);
+	free(data);
+}
+
 int main(void)
 {
 	test_comments();
@@ -388,5 +414,7 @@ int main(void)
 	test_round_trip(false, false);
 	test_round_trip(true, false);
 	test_round_trip(true, true);
+	test_exact(false);
+	test_exact(true);
 	return CHECK_RESULT();
 }

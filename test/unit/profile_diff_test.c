@@ -2,6 +2,7 @@
 #include "check.h"
 #include "hand_service.h"
 #include "views/diff.h"
+#include "views/profile_merge.h"
 
 #define SECOND INT64_C(1000000000)
 
@@ -102,6 +103,67 @@ static void test_places(void)
 	CHECK_EQUAL(diff.profile.total.live_bytes, 0);
 	CHECK_EQUAL(diff.profile.total.live_bytes_variance, 154);
 	profile_diff_deinit(&diff);
+	hand_free(&old);
+	hand_free(&new);
+}
+
+static void label(struct hand_profile *hand, char *const *texts, const struct profile_labels *labels)
+{
+	hand->profile.label_texts = (char **)(uintptr_t)texts;
+	hand->profile.label_text_count = 3;
+	for (size_t i = 0; i < hand->profile.sample_count; i++)
+		hand->profile.samples[i].labels = labels[i];
+}
+
+// Which labels keep a stack apart is the caller's to say; texts are the same where they read the same.
+static void test_labels(void)
+{
+	static const struct hand_place place = { "f", "f", "f.c", 1, "app", FRAME_OWN };
+	static const struct hand_sample before[] = { { "a", 10, 1, 10, 1, 0 }, { "a", 20, 2, 20, 2, 0 } },
+					after[] = { { "a", 15, 2, 15, 2, 0 }, { "a", 90, 3, 90, 3, 0 } };
+	static char *const old_texts[] = { "one", "two", "three" }, *const new_texts[] = { "three", "two", "one" };
+	static const struct profile_labels old_labels[] = { { .thread = 1, .size = 3, .age = 1, .epoch = 1 },
+							    { .thread = 2, .size = 3, .age = 2, .epoch = 1 } },
+					   new_labels[] = { { .thread = 3, .size = 3, .age = 2, .epoch = 2 },
+							    { .thread = 9, .size = 4, .age = 2, .epoch = 2 } };
+	static const struct {
+		unsigned labels;
+		const char *expected; // bytes/blocks thread size age
+	} cases[] = {
+		{ 0, "75/2 - 0 0\n" },
+		{ MERGE_THREAD, "5/1 one 0 0\n90/3 - 0 0\n-20/-2 two 0 0\n" },
+		{ MERGE_SIZE, "-15/-1 - 3 0\n90/3 - 4 0\n" },
+		{ MERGE_AGE, "85/3 - 0 2\n-10/-1 - 0 1\n" },
+		{ MERGE_THREAD | MERGE_AGE, "15/2 one 0 2\n90/3 - 0 2\n-10/-1 one 0 1\n-20/-2 two 0 2\n" },
+	};
+	struct hand_profile old, new;
+	struct profile_diff diff;
+
+	hand_make(&old, &place, 1, before, 2, 0x10000);
+	hand_make(&new, &place, 1, after, 2, 0x20000);
+	label(&old, old_texts, old_labels);
+	label(&new, new_texts, new_labels);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char text[400] = "";
+		size_t at = 0;
+
+		CHECK(!profile_diff_make_by(&old.profile, &new.profile, cases[i].labels, &diff));
+		for (size_t s = 0; s < diff.profile.sample_count; s++) {
+			const struct profile_sample *sample = &diff.profile.samples[s];
+
+			CHECK_EQUAL(sample->frame_count, 1);
+			CHECK_EQUAL(sample->labels.epoch, 0);
+			at += (size_t)snprintf(
+				text + at, sizeof(text) - at, "%" PRId64 "/%" PRId64 " %s %u %u\n",
+				sample->values.live_bytes, sample->values.live_objects,
+				sample->labels.thread ? diff.profile.label_texts[sample->labels.thread - 1] : "-",
+				(unsigned)sample->labels.size, (unsigned)sample->labels.age);
+		}
+		CHECK_STRING(text, cases[i].expected);
+		profile_diff_deinit(&diff);
+	}
+	old.profile.label_texts = new.profile.label_texts = NULL;
+	old.profile.label_text_count = new.profile.label_text_count = 0;
 	hand_free(&old);
 	hand_free(&new);
 }
@@ -301,6 +363,7 @@ static void test_limits(void)
 int main(void)
 {
 	test_places();
+	test_labels();
 	test_no_file();
 	test_modules();
 	test_inlined();

@@ -235,8 +235,9 @@ static struct hs_error *depth_text(const struct heap_profile *profile, uint32_t 
 
 static void test_attribute(const struct hand_profile *hand)
 {
-	static const struct sample_attribute depth = { "depth", depth_value, depth_text },
-					     none = { "colour", no_value, depth_text };
+	static const struct sample_attribute depth = { "depth", depth_value, depth_text, false },
+					     scale = { "depth", depth_value, depth_text, true },
+					     none = { "colour", no_value, depth_text, false };
 	struct report report;
 	struct hs_error *error;
 	char text[1000];
@@ -249,6 +250,21 @@ static void test_attribute(const struct hand_profile *hand)
 	CHECK(report.rows[4].is_absent && !report.rows[0].is_absent);
 	CHECK_EQUAL(report.rows[0].group, 5);
 	CHECK_EQUAL(report.total.live_bytes, 216);
+	report_deinit(&report);
+
+	// least first, if it is a scale and that is asked for; which ones are left is still what holds most
+	CHECK(!report_make(&hand->named, &(struct report_options){ .attribute = &scale, .in_scale = true }, &report));
+	write_rows(&report, text, sizeof(text));
+	CHECK_STRING(text, "depth 1 :0 4/1\ndepth 3 :0 52/6\ndepth 4 :0 50/5\ndepth 5 :0 108/11\nunknown :0 2/1\n");
+	report_deinit(&report);
+	CHECK(!report_make(&hand->named, &(struct report_options){ .attribute = &scale, .in_scale = true, .limit = 2 },
+			   &report));
+	write_rows(&report, text, sizeof(text));
+	CHECK_STRING(text, "depth 3 :0 52/6\ndepth 5 :0 108/11\nothers 3 56/7\n");
+	report_deinit(&report);
+	CHECK(!report_make(&hand->named, &(struct report_options){ .attribute = &depth, .in_scale = true, .limit = 2 },
+			   &report));
+	CHECK_STRING(report.rows[0].text.name, "depth 5");
 	report_deinit(&report);
 
 	error = report_make(&hand->named, &(struct report_options){ .attribute = &none }, &report);

@@ -89,7 +89,8 @@ static void test_stacks(void)
 }
 
 static const char whole[] =
-	"{\"heapsnap\":\"" HEAPSNAP_VERSION "\",\"program\":\"a\\\"b\",\"pid\":42,\"time_ns\":1700000000123456789,"
+	"{\"heapsnap\":\"" HEAPSNAP_VERSION
+	"\",\"program\":\"a\\\"b\",\"name\":\"a\\\"b\",\"pid\":42,\"time_ns\":1700000000123456789,"
 	"\"duration_ns\":5,\"memory\":{\"rss\":9,\"anonymous\":8,\"swapped\":0},\"stopped\":false,\"stopped_because\":\"\","
 	"\"log_records\":0,\"estimate\":false,\"interval\":1,\"interval_most\":0,\"live_objects\":5,\"live_bytes\":407,"
 	"\"alloc_objects\":13,\"alloc_bytes\":1027,\"samples\":5,\"live_objects_error\":0,\"live_bytes_error\":0,\"stacks\":["

@@ -14,7 +14,7 @@
 static const struct top_row rows[] = {
 	{ 7, 21181235, 47600, 1050000, 10.3 * 1048576, true,
 	  TEXT("shop::Cache::put", "/src/shop/leak.cpp", 18, "std::string, unordered_map") },
-	{ 3, 9000, 1, 300, 0, false, TEXT("\033[2Jevil\nname", "a\tb.c", 7, "") },
+	{ 3, 9000, 1, 0, 0, false, TEXT("\033[2Jevil\nname", "a\tb.c", 7, "") },
 	{ 9, 100, 40, 9000, -512, false, TEXT("libpng.so+0x1234", "", 0, "") },
 };
 static const struct top_caller callers[] = {
@@ -58,8 +58,8 @@ static const struct {
 	  " Nothing lost.\n"
 	  "#      live            blocks        growth    site, by growth\n"
 	  "#  20.2 MiB ±5.0 %      47.6k   +10.3 MiB/s ↑  shop::Cache::put  leak.cpp:18\n"
-	  "    8.8 KiB ±3.3 %          1         0 B/s    \\x1b[2Jevil\\x0aname  a\\x09b.c:7\n"
-	  "      100 B ±8.8 KiB       40      -512 B/s    libpng.so+0x1234\n"
+	  "   ≥8.8 KiB                 1         0 B/s    \\x1b[2Jevil\\x0aname  a\\x09b.c:7\n"
+	  "    about 0 ±8.8 KiB       40      -512 B/s    libpng.so+0x1234\n"
 	  " \n"
 	  " q quit  s sort  / search  enter callers  p pause  ? help\n" },
 	{ "80 columns, exact",
@@ -88,8 +88,8 @@ static const struct {
 	  " Nothing lost.\n"
 	  "#      live            blocks        growth    site, by growth\n"
 	  "#  20.2 MiB ±5.0 %      47.6k   +10.3 MiB/s ↑  shop::Cache::put  leak.cpp:18   via std::string, unordered_map\n"
-	  "    8.8 KiB ±3.3 %          1         0 B/s    \\x1b[2Jevil\\x0aname  a\\x09b.c:7\n"
-	  "      100 B ±8.8 KiB       40      -512 B/s    libpng.so+0x1234\n"
+	  "   ≥8.8 KiB                 1         0 B/s    \\x1b[2Jevil\\x0aname  a\\x09b.c:7\n"
+	  "    about 0 ±8.8 KiB       40      -512 B/s    libpng.so+0x1234\n"
 	  " \n"
 	  " q quit  s sort  / search  enter callers  p pause  ? help\n" },
 	{ "no rates yet, and a message",
@@ -103,8 +103,8 @@ static const struct {
 	  " No look: process 4242 would have to be stopped: the removal log overflowed\n"
 	  "#      live            blocks        growth    site, by growth\n"
 	  "   20.2 MiB ±5.0 %      47.6k                  shop::Cache::put  leak.cpp:18\n"
-	  "#   8.8 KiB ±3.3 %          1                  \\x1b[2Jevil\\x0aname  a\\x09b.c:7\n"
-	  "      100 B ±8.8 KiB       40                  libpng.so+0x1234\n"
+	  "#  ≥8.8 KiB                 1                  \\x1b[2Jevil\\x0aname  a\\x09b.c:7\n"
+	  "    about 0 ±8.8 KiB       40                  libpng.so+0x1234\n"
 	  " \n"
 	  " q quit  s sort  / search  enter callers  p pause  ? help\n" },
 	{ "50 columns",
@@ -118,8 +118,8 @@ static const struct {
 	  " Nothing lost.\n"
 	  "#      live        growth    site, by growth\n"
 	  "#  20.2 MiB   +10.3 MiB/s ↑  …:Cache::put  leak.cpp\n"
-	  "    8.8 KiB         0 B/s    …vil\\x0aname  a\\x09b.c\n"
-	  "      100 B      -512 B/s    libpng.so+0x1234\n"
+	  "   ≥8.8 KiB         0 B/s    …vil\\x0aname  a\\x09b.c\n"
+	  "    about 0      -512 B/s    libpng.so+0x1234\n"
 	  " q quit  s sort  / search  enter callers  p pause\n" },
 	{ "30 columns",
 	  { .lines = 8, .columns = 30 },

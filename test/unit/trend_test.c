@@ -2,7 +2,9 @@
 #include "check.h"
 #include "views/trend.h"
 
+#include <limits.h>
 #include <math.h>
+#include <stdint.h>
 
 enum { VALUES_MOST = 8 };
 
@@ -36,6 +38,8 @@ static const struct {
 	{ "falls back", 7, { 0, 40, 80, 80, 60, 40, 30 }, 0, 0, "-" },
 	{ "too few to level off", 4, { 0, 80, 80, 80 }, 0, 13, "-" },
 	{ "grows on more slowly", 7, { 0, 30, 60, 80, 90, 100, 110 }, 0, 18, "r" },
+	{ "a jump between the halves", 6, { 0, 1, 2, 90, 91, 92 }, 0, 16, "-" },
+	{ "faster in all than in each half", 7, { 0, 40, 10, 50, 60, 95, 65 }, 0, 11, "-" },
 };
 
 static const char *say(const struct trend *trend, char *buffer)
@@ -74,6 +78,30 @@ static void test_cases(void)
 	}
 }
 
+// What is said of the whole is between what is said of its halves, whatever the values are.
+static void test_halves(void)
+{
+	uint64_t random = 1;
+
+	for (unsigned run = 0; run < 20000; run++) {
+		double seconds[VALUES_MOST], values[VALUES_MOST], at = 0;
+		const size_t count = 3 + run % (VALUES_MOST - 2);
+		struct trend trend;
+
+		for (size_t i = 0; i < count; i++) {
+			random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+			at += 1 + (double)(random >> 33 & 3);
+			seconds[i] = at;
+			values[i] = (double)(random >> 40 & 0xffff);
+		}
+		trend = trend_make(seconds, values, NULL, count);
+		if (trend.rate < fmin(trend.early, trend.late) || trend.rate > fmax(trend.early, trend.late)) {
+			CHECK_EQUAL(run, UINT_MAX);
+			return;
+		}
+	}
+}
+
 // The unit of time, and an offset, change nothing but the unit.
 static void test_units(void)
 {
@@ -97,6 +125,7 @@ static void test_units(void)
 int main(void)
 {
 	test_cases();
+	test_halves();
 	test_units();
 	return CHECK_RESULT();
 }
