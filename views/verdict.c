@@ -74,6 +74,7 @@ static struct figures figures_of(const struct growth *growth, const struct named
 				anonymous->gained >= VERDICT_MEMORY_LEAST && !anonymous->levels_off;
 	if (figures.process_grows)
 		figures.unexplained = unexplained_rate(growth);
+	figures.sites_matter = figures.growing >= 0.01 * figures.unexplained;
 	support(&figures);
 	return figures;
 }

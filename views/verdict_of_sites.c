@@ -107,7 +107,7 @@ struct hs_error *rule_steady_leak(const struct figures *figures, bool *applies_r
 	HS_CLEANUP_FREE char *name = NULL;
 	struct hs_error *error;
 
-	*applies_ret = top && figures->is_supported && is_plain(figures);
+	*applies_ret = top && figures->is_supported && figures->sites_matter && is_plain(figures);
 	if (!*applies_ret)
 		return NULL;
 	ret->site = top;
@@ -172,7 +172,7 @@ struct hs_error *rule_grows(const struct figures *figures, bool *applies_ret, st
 	HS_CLEANUP_FREE char *name = NULL;
 	struct hs_error *error;
 
-	*applies_ret = figures->top && figures->is_supported && !is_plain(figures);
+	*applies_ret = figures->top && figures->is_supported && figures->sites_matter && !is_plain(figures);
 	if (!*applies_ret)
 		return NULL;
 	ret->site = figures->top;

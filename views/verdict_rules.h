@@ -23,6 +23,7 @@ struct figures {
 	double unexplained; // bytes a second by which the process grows and what is recorded does not; 0 = not sure
 	bool is_supported;  // that the sites which grow make the process's heap grow
 	bool by_process;    // because the process does; else because hardly anything older was freed
+	bool sites_matter;  // beside `unexplained`: a hundredth of it at least
 };
 
 // One sentence more. HS_ERROR_NO_MEMORY.
