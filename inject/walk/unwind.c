@@ -17,6 +17,8 @@
 
 // What a walk found, innermost frame first, in slot->fresh.
 struct walk {
+	struct thread_slot *slot;
+	const struct memory_span *stack;
 	uint32_t generation; // of modules, when it began
 	uint32_t count;      // fresh frames
 	uint32_t reused;     // frames of the last walk that still stand; 0 = none
@@ -86,6 +88,30 @@ static bool is_start_code(const struct thread_slot *slot, uint64_t sp)
 	return start && start - sp + most <= 2 * most;
 }
 
+// Whether what a frame pointer has led to may be a caller: a call stands before the return address. Code made at run
+// time cannot be looked at, it may be gone. It is believed to have called other such code. It has called code of a
+// loaded object (V8's builtins, in the program's file, have no unwind information) only if the chain of frame pointers
+// comes to a call of a loaded object further out: what was no frame pointer does not lead there.
+static bool is_caller(const struct walk_registers *caller, uint64_t rule, const void *context)
+{
+	const struct walk *walk = context;
+	struct walk_registers at = *caller;
+
+	for (unsigned i = 0; i < HS_DEPTH_MAX; i++) {
+		uint64_t outer = cached_rule(at.pc, false, walk->generation, walk->slot), cfa;
+		bool exact;
+
+		if (!outer || UNWIND_MODULE(outer))
+			return modules_follows_call(at.pc);
+		if (!UNWIND_MODULE(rule))
+			return true;
+		if (at.pc < HS_PAGE_SIZE || at.pc - walk->stack->address < walk->stack->size ||
+		    unwind_step_rare(outer, walk->stack, &at, &cfa, &exact) != STEP_OK)
+			return false;
+	}
+	return false;
+}
+
 // Way 3. Starts over from the hook's entry, because only there all registers are known.
 static void walk_in_full(struct thread_slot *slot, const struct entry_frame *entry, const struct memory_span *stack,
 			 uint32_t depth, struct walk *walk)
@@ -106,7 +132,7 @@ static void walk_in_full(struct thread_slot *slot, const struct entry_frame *ent
 		uint32_t module;
 
 		frame->pc = registers.value[CFI_RA];
-		result = modules_step_full(stack, &registers, &module, &walk->cut);
+		result = modules_step_full(stack, &registers, is_caller, walk, &module, &walk->cut);
 		frame->node = module | (exact ? HS_FRAME_EXACT_PC : 0);
 		frame->flags = frame->checks = 0;
 		walk->count++;
@@ -145,7 +171,7 @@ static bool note_rule(uint64_t rule, const struct walk_registers *before, const 
 		frame->checks = (uint16_t)unwind_rule_slot(rule);
 		return true;
 	case UNWIND_FRAME_POINTER:
-		if (!modules_follows_call(after->pc, UNWIND_MODULE(rule)))
+		if (!is_caller(after, rule, walk))
 			return false;
 		// fall through
 	case UNWIND_FP_DEREF:
@@ -404,6 +430,8 @@ uint32_t unwind_to_node(struct thread_slot *slot, const struct entry_frame *entr
 		count_up(slot->shared.counters, COUNTER_walk_reuses, 1);
 		return kept->node;
 	}
+	walk.slot = slot;
+	walk.stack = &stack;
 	walk.generation = __atomic_load_n(&region()->module_generation, __ATOMIC_ACQUIRE);
 	walk.count = walk.reused = walk.cut = walk.top = 0;
 	walk.repeatable = true;
