@@ -124,8 +124,7 @@ bool modules_follows_call(uint64_t pc)
 }
 
 enum step_result modules_step_full(const struct memory_span *stack, struct full_registers *registers,
-				   unwind_caller_check *is_caller, const void *context, uint32_t *module_ret,
-				   uint32_t *cut)
+				   uint32_t *module_ret, bool *is_guess, uint32_t *cut)
 {
 	uint64_t pc = registers->value[CFI_RA];
 	uint64_t lookup = registers->pc_is_exact ? pc : pc - 1;
@@ -155,10 +154,11 @@ enum step_result modules_step_full(const struct memory_span *stack, struct full_
 		}
 		end_reading(module);
 	}
+	*is_guess = decoded == CFI_NO_ENTRY && !is_signal;
 	if (is_signal)
 		*module_ret |= HS_FRAME_EXACT_PC;
 	if (decoded == CFI_NO_ENTRY) {
-		result = unwind_step_without_info(rule, stack, registers, is_caller, context);
+		result = unwind_step_without_info(rule, stack, registers);
 		if (result != STEP_OK && result != STEP_END)
 			*cut = CUT_no_unwind_info + 1;
 	}

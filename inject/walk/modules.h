@@ -14,10 +14,9 @@ uint64_t modules_decode_rule(uint64_t pc, bool exact) HS_HIDDEN;
 bool modules_follows_call(uint64_t pc) HS_HIDDEN;
 
 // One full step; *module_ret: module index + 1 of the frame stepped from, 0 = none, with HS_FRAME_EXACT_PC for the code
-// that a signal handler returns to. *cut: enum cut_reason + 1 when the step could not be tried at all. `is_caller`
-// judges what a frame pointer has led to.
+// that a signal handler returns to. *is_guess: a frame pointer has led to the caller. *cut: enum cut_reason + 1 when
+// the step could not be tried at all.
 enum step_result modules_step_full(const struct memory_span *stack, struct full_registers *registers,
-				   unwind_caller_check *is_caller, const void *context, uint32_t *module_ret,
-				   uint32_t *cut) HS_HIDDEN;
+				   uint32_t *module_ret, bool *is_guess, uint32_t *cut) HS_HIDDEN;
 
 #endif

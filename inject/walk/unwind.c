@@ -92,9 +92,8 @@ static bool is_start_code(const struct thread_slot *slot, uint64_t sp)
 // time cannot be looked at, it may be gone. It is believed to have called other such code. It has called code of a
 // loaded object (V8's builtins, in the program's file, have no unwind information) only if the chain of frame pointers
 // comes to a call of a loaded object further out: what was no frame pointer does not lead there.
-static bool is_caller(const struct walk_registers *caller, uint64_t rule, const void *context)
+static bool is_caller(const struct walk *walk, const struct walk_registers *caller, bool from_module)
 {
-	const struct walk *walk = context;
 	struct walk_registers at = *caller;
 
 	for (unsigned i = 0; i < HS_DEPTH_MAX; i++) {
@@ -103,7 +102,7 @@ static bool is_caller(const struct walk_registers *caller, uint64_t rule, const 
 
 		if (!outer || UNWIND_MODULE(outer))
 			return modules_follows_call(at.pc);
-		if (!UNWIND_MODULE(rule))
+		if (!from_module)
 			return true;
 		if (at.pc < HS_PAGE_SIZE || at.pc - walk->stack->address < walk->stack->size ||
 		    unwind_step_rare(outer, walk->stack, &at, &cfa, &exact) != STEP_OK)
@@ -112,9 +111,9 @@ static bool is_caller(const struct walk_registers *caller, uint64_t rule, const 
 	return false;
 }
 
-// Way 3. Starts over from the hook's entry, because only there all registers are known.
-static void walk_in_full(struct thread_slot *slot, const struct entry_frame *entry, const struct memory_span *stack,
-			 uint32_t depth, struct walk *walk)
+// Way 3. Starts over from the hook's entry, because only there all registers are known. Rare: compiled for its size.
+static __attribute__((cold)) void walk_in_full(struct thread_slot *slot, const struct entry_frame *entry,
+					       const struct memory_span *stack, uint32_t depth, struct walk *walk)
 {
 	struct full_registers registers = { .known = (1u << CFI_REGISTERS) - 1 };
 
@@ -130,9 +129,19 @@ static void walk_in_full(struct thread_slot *slot, const struct entry_frame *ent
 		uint64_t sp = registers.value[CFI_SP];
 		enum step_result result;
 		uint32_t module;
+		bool is_guess = false;
 
 		frame->pc = registers.value[CFI_RA];
-		result = modules_step_full(stack, &registers, is_caller, walk, &module, &walk->cut);
+		result = modules_step_full(stack, &registers, &module, &is_guess, &walk->cut);
+		if (result == STEP_OK && is_guess) {
+			const struct walk_registers caller = { registers.value[CFI_RA], registers.value[CFI_SP],
+							       registers.value[CFI_FP] };
+
+			if (!is_caller(walk, &caller, module & HS_FRAME_MODULE_MASK)) {
+				result = STEP_BAD;
+				walk->cut = CUT_no_unwind_info + 1;
+			}
+		}
 		frame->node = module | (exact ? HS_FRAME_EXACT_PC : 0);
 		frame->flags = frame->checks = 0;
 		walk->count++;
@@ -171,7 +180,7 @@ static bool note_rule(uint64_t rule, const struct walk_registers *before, const 
 		frame->checks = (uint16_t)unwind_rule_slot(rule);
 		return true;
 	case UNWIND_FRAME_POINTER:
-		if (!is_caller(after, rule, walk))
+		if (!is_caller(walk, after, UNWIND_MODULE(rule)))
 			return false;
 		// fall through
 	case UNWIND_FP_DEREF:
