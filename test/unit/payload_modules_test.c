@@ -366,7 +366,7 @@ static void lay_chain(const struct chain *chain, bool full, struct entry_frame *
 		stack[at + 1] = pcs[i];
 	}
 	if (chain->link != FINE)
-		stack[at - 6] = (uint64_t)(chain->link == BACK ? &stack[CHAIN_AT - 3] : &stack[STACK_WORDS + 1]);
+		stack[at - 6] = (uint64_t)stack + (chain->link == BACK ? (CHAIN_AT - 3) * 8 : sizeof(stack) + 8);
 }
 
 static void check_chain(const struct chain *chain, bool full)
