@@ -118,8 +118,8 @@ void stack_buffer_deinit(struct stack_buffer *buffer)
 	*buffer = (struct stack_buffer){ 0 };
 }
 
-static struct hs_error *fill(const struct named_profile *named, const struct profile_sample *sample,
-			     struct stack_buffer *buffer)
+struct hs_error *stack_places(const struct named_profile *named, const struct profile_sample *sample,
+			      struct stack_buffer *buffer)
 {
 	struct hs_error *error;
 
@@ -161,7 +161,7 @@ struct hs_error *stack_groups(const struct place_groups *groups, const struct pr
 	size_t kept = 0;
 
 	if (!error)
-		error = fill(named, sample, buffer);
+		error = stack_places(named, sample, buffer);
 	if (error)
 		return error;
 	hidden = hidden_of(named, buffer, hidden);
