@@ -112,7 +112,7 @@ static bool is_caller(const struct walk *walk, const struct walk_registers *call
 }
 
 // Way 3. Starts over from the hook's entry, because only there all registers are known. Rare: compiled for its size.
-static __attribute__((cold)) void walk_in_full(struct thread_slot *slot, const struct entry_frame *entry,
+__attribute__((cold)) static void walk_in_full(struct thread_slot *slot, const struct entry_frame *entry,
 					       const struct memory_span *stack, uint32_t depth, struct walk *walk)
 {
 	struct full_registers registers = { .known = (1u << CFI_REGISTERS) - 1 };
