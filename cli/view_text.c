@@ -7,6 +7,7 @@
 #include "cli/value_cells.h"
 #include "lib/own_rules.h"
 #include "views/block_attributes.h"
+#include "views/own_hint.h"
 
 #include <stdint.h>
 
@@ -264,11 +265,31 @@ static struct hs_error *print_tree(const struct options *options, const struct p
 	return error;
 }
 
+// What to do where one row stands for nearly everything.
+static struct hs_error *print_own_hint(const struct options *options, const struct profile_view *view)
+{
+	struct own_hint hint;
+	struct hs_error *error = own_hint_make(&view->named, &view->sites, view->kept, &hint);
+
+	if (error)
+		return error;
+	if (hint.regex)
+		console_print(options,
+			      "One site holds %.0f %%, and what it calls is in libraries. If they are your own code: "
+			      "--own '%s'\n",
+			      hint.share * 100, hint.regex);
+	own_hint_deinit(&hint);
+	return NULL;
+}
+
 struct hs_error *view_rows_print(const struct options *options, const struct profile_view *view)
 {
 	if (view_is_tree(options))
 		return print_tree(options, view);
-	if (view_words_unit(&options->view) == ROWS_SITE)
-		return site_rows_print(options, &view->named, &view->sites, options->limit);
+	if (view_words_unit(&options->view) == ROWS_SITE) {
+		struct hs_error *error = site_rows_print(options, &view->named, &view->sites, options->limit);
+
+		return error ? error : print_own_hint(options, view);
+	}
 	return print_report(options, view);
 }

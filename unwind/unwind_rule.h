@@ -136,14 +136,10 @@ static inline enum step_result unwind_step(uint64_t rule, const struct memory_sp
 			     caller_pc_is_exact);
 }
 
-// Whether a call stands before an address that a frame pointer alone has led to, by this rule.
-typedef bool unwind_call_check(uint64_t pc, uint64_t rule, const void *context);
-
-// One step by three registers, in a walk in full, for a frame without unwind information. pre: `rule` is
-// UNWIND_FRAME_POINTER or UNWIND_SIGNAL. Otherwise as unwind_step.
+// One step by three registers, in a walk in full, for a frame without unwind information. What a frame pointer has led
+// to need not be a caller. pre: `rule` is UNWIND_FRAME_POINTER or UNWIND_SIGNAL. Otherwise as unwind_step.
 HS_ALWAYS_INLINE enum step_result unwind_step_without_info(uint64_t rule, const struct memory_span *stack,
-							   struct full_registers *registers,
-							   unwind_call_check *follows_call, const void *context)
+							   struct full_registers *registers)
 {
 	struct walk_registers three = { registers->value[CFI_RA], registers->value[CFI_SP], registers->value[CFI_FP] };
 	bool exact, is_signal = UNWIND_KIND(rule) == UNWIND_SIGNAL;
@@ -155,8 +151,6 @@ HS_ALWAYS_INLINE enum step_result unwind_step_without_info(uint64_t rule, const 
 	result = unwind_step(rule, stack, &three, &cfa, &exact);
 	if (result != STEP_OK)
 		return result;
-	if (!is_signal && !follows_call(three.pc, rule, context))
-		return STEP_BAD;
 	registers->value[CFI_RA] = three.pc;
 	registers->value[CFI_SP] = three.sp;
 	registers->value[CFI_FP] = three.fp;

@@ -435,6 +435,7 @@ const struct frame_pattern file_patterns[] = {
 	PLACE(LIBRARY, "/go/pkg/mod/"),
 	PLACE(LIBRARY, "/site-packages/"),
 	PLACE(LIBRARY, "/node_modules/"),
+	PLACE(LIBRARY, "node:"), // modules of node's own, "node:internal/buffer"
 	PLACE(LIBRARY, "/libstdc++-v3/"),
 	PLACE(LIBRARY, "/vcpkg_installed/"),
 	PLACE(LIBRARY, "/.conan/data/"),

@@ -347,16 +347,58 @@ static const struct frame_pattern *find_in_path(const struct frame_pattern *rows
 	return NULL;
 }
 
-// By where the code is from.
+enum { PLAIN_PATH_MAX = 1024 };
+
+// Takes the last part off [path, path + size); returns what is left.
+static size_t without_last_part(const char *path, size_t size)
+{
+	while (size > 0 && path[size - 1] != '/')
+		size--;
+	return size ? size - 1 : 0;
+}
+
+// The path without "." and ".." in it: clang writes /usr/bin/../lib/gcc/x86_64-linux-gnu/12/../../../../include/c++/12.
+// ".." stays where it leads up from where a relative path begins. A path that is too long stays as it is.
+static const char *plain_path(const char *path, char plain[PLAIN_PATH_MAX])
+{
+	size_t used = 0, fixed = 0, size; // what is fixed is not taken back
+
+	if (!strstr(path, "/../") && !strstr(path, "/./"))
+		return path;
+	for (const char *part = path; *part; part += size + (part[size] == '/')) {
+		bool is_up;
+
+		size = strcspn(part, "/");
+		is_up = size == 2 && part[0] == '.' && part[1] == '.';
+		if (size == 0 || (size == 1 && part[0] == '.') || (is_up && used == 0 && path[0] == '/'))
+			continue;
+		if (is_up && used > fixed) {
+			used = without_last_part(plain, used);
+			continue;
+		}
+		if (size + 2 > PLAIN_PATH_MAX - used)
+			return path;
+		if (used || path[0] == '/')
+			plain[used++] = '/';
+		memcpy(plain + used, part, size);
+		used += size;
+		fixed = is_up ? used : fixed;
+	}
+	plain[used] = 0;
+	return plain;
+}
+
 // In memory that no file is mapped to.
 static bool is_made_code(const char *module) { return !*module || strncmp(module, "//anon", strlen("//anon")) == 0; }
 
+// By where the code is from.
 static struct frame_judgement judge_place(const struct frame_rules *rules, const struct frame_text *frame)
 {
 	struct name_text module = module_name(frame->module);
-	char text[128];
+	char text[128], plain[PLAIN_PATH_MAX];
 	struct pattern_subject subject = { text, "", module.at, module.size, false };
-	const struct frame_pattern *row = find_in_path(file_patterns, file_pattern_count, frame->file);
+	const struct frame_pattern *row =
+		find_in_path(file_patterns, file_pattern_count, plain_path(frame->file, plain));
 	const struct pattern_entry *entry;
 	bool is_shared = module.at[module.size] != 0; // it has ".so" behind its name
 

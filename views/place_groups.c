@@ -7,11 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+// What debug information calls a lambda that has no symbol: all of a file may have no other name.
+static bool is_lambda(const struct code_place *place) { return strcmp(place->full_name, "operator()") == 0; }
+
+// Where the function begins; 0 = unknown. Of a lambda of which that is not known (-g1), the line itself.
 // pre: the place is of the profile's functions or has none
 static int64_t function_line(const struct named_profile *named, const struct code_place *place)
 {
-	return place->function < named->profile->function_count ? named->profile->functions[place->function].start_line
-								: 0;
+	int64_t line = place->function < named->profile->function_count
+			       ? named->profile->functions[place->function].start_line
+			       : 0;
+
+	return line || !is_lambda(place) ? line : place->line;
 }
 
 static struct hs_error *add_place(struct key_table *keys, const struct named_profile *named,
@@ -21,8 +28,7 @@ static struct hs_error *add_place(struct key_table *keys, const struct named_pro
 
 	if (unit == UNIT_FUNCTION || unit == UNIT_LINE)
 		error = key_add_text(keys, place->full_name);
-	// All lambdas of a file may have no other name.
-	if (!error && unit == UNIT_FUNCTION && strcmp(place->full_name, "operator()") == 0)
+	if (!error && unit == UNIT_FUNCTION && is_lambda(place))
 		error = key_add_number(keys, (uint64_t)function_line(named, place));
 	if (!error && unit != UNIT_MODULE)
 		error = key_add_text(keys, place->file);
@@ -112,8 +118,8 @@ void stack_buffer_deinit(struct stack_buffer *buffer)
 	*buffer = (struct stack_buffer){ 0 };
 }
 
-static struct hs_error *fill(const struct named_profile *named, const struct profile_sample *sample,
-			     struct stack_buffer *buffer)
+struct hs_error *stack_places(const struct named_profile *named, const struct profile_sample *sample,
+			      struct stack_buffer *buffer)
 {
 	struct hs_error *error;
 
@@ -155,7 +161,7 @@ struct hs_error *stack_groups(const struct place_groups *groups, const struct pr
 	size_t kept = 0;
 
 	if (!error)
-		error = fill(named, sample, buffer);
+		error = stack_places(named, sample, buffer);
 	if (error)
 		return error;
 	hidden = hidden_of(named, buffer, hidden);

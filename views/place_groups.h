@@ -52,6 +52,10 @@ struct stack_buffer {
 };
 void stack_buffer_deinit(struct stack_buffer *buffer);
 
+// The places of a sample's stack, as named_stack gives them. HS_ERROR_NO_MEMORY.
+struct hs_error *stack_places(const struct named_profile *named, const struct profile_sample *sample,
+			      struct stack_buffer *buffer) HS_MUST_CHECK;
+
 // The groups of a sample's stack, innermost first; at least one. Places of a class in `hidden` (bits) are
 // left out as long as others are left: of a stack of such places alone the innermost one stays. Runtimes are left out
 // only beside own code. Files and modules that

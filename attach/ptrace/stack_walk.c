@@ -225,13 +225,11 @@ static uint64_t rule_of(const struct walk *walk, uint64_t pc, bool exact)
 }
 
 // Whether a return address that was found by a frame pointer alone may be one.
-static bool follows_call(uint64_t pc, uint64_t rule, const void *context)
+static bool follows_call(const struct walk *walk, uint64_t pc)
 {
-	const struct walk *walk = context;
 	const struct proc_map *map = proc_maps_find(walk->reader->maps, pc - 1);
 	uint8_t code[ARCH_CALL_MAX];
 
-	(void)rule;
 	return map && map->executable && read_code(walk, pc - ARCH_CALL_MAX, code, sizeof(code)) &&
 	       arch_ends_in_call(code + sizeof(code));
 }
@@ -258,8 +256,14 @@ static enum step_result step_in_full(const struct walk *walk, uint64_t rule, str
 	struct cfi_row row;
 	bool is_known;
 
-	if (UNWIND_KIND(rule) == UNWIND_FRAME_POINTER || UNWIND_KIND(rule) == UNWIND_SIGNAL)
-		return unwind_step_without_info(rule, &walk->thread->stack, registers, follows_call, walk);
+	if (UNWIND_KIND(rule) == UNWIND_FRAME_POINTER || UNWIND_KIND(rule) == UNWIND_SIGNAL) {
+		enum step_result result = unwind_step_without_info(rule, &walk->thread->stack, registers);
+
+		if (result == STEP_OK && UNWIND_KIND(rule) == UNWIND_FRAME_POINTER &&
+		    !follows_call(walk, registers->value[CFI_RA]))
+			return STEP_BAD;
+		return result;
+	}
 	table = find_table(walk, lookup, &is_known);
 	if (!table)
 		return STEP_BAD;
@@ -326,7 +330,7 @@ enum walk_end stack_walk(struct unwind_tables *tables, const struct stack_reader
 		if (result == STEP_SLOW)
 			return walk_in_full(&walk, ranges, range_count, certain_ret);
 		if (UNWIND_KIND(rule) == UNWIND_FRAME_POINTER &&
-		    (result != STEP_OK || !follows_call(registers.pc, rule, &walk)))
+		    (result != STEP_OK || !follows_call(&walk, registers.pc)))
 			return end_without_info(&walk, rule, sp);
 		if (result != STEP_OK)
 			return WALK_INCOMPLETE;

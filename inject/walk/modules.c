@@ -110,29 +110,21 @@ uint64_t modules_decode_rule(uint64_t pc, bool exact)
 	return rule;
 }
 
-bool modules_follows_call(uint64_t pc, bool from_module)
+bool modules_follows_call(uint64_t pc)
 {
 	uint32_t index;
 	const struct module_record *module = find_module(pc - 1, &index);
 	bool follows;
 
-	if (!module)
-		return !from_module;
-	if (!has_text(module, pc - ARCH_CALL_MAX, ARCH_CALL_MAX) || !begin_reading(module))
+	if (!module || !has_text(module, pc - ARCH_CALL_MAX, ARCH_CALL_MAX) || !begin_reading(module))
 		return false;
 	follows = arch_ends_in_call((const uint8_t *)pc);
 	end_reading(module);
 	return follows;
 }
 
-static bool follows_call(uint64_t pc, uint64_t rule, const void *context)
-{
-	(void)context;
-	return modules_follows_call(pc, UNWIND_MODULE(rule));
-}
-
 enum step_result modules_step_full(const struct memory_span *stack, struct full_registers *registers,
-				   uint32_t *module_ret, uint32_t *cut)
+				   uint32_t *module_ret, bool *is_guess, uint32_t *cut)
 {
 	uint64_t pc = registers->value[CFI_RA];
 	uint64_t lookup = registers->pc_is_exact ? pc : pc - 1;
@@ -162,10 +154,11 @@ enum step_result modules_step_full(const struct memory_span *stack, struct full_
 		}
 		end_reading(module);
 	}
+	*is_guess = decoded == CFI_NO_ENTRY && !is_signal;
 	if (is_signal)
 		*module_ret |= HS_FRAME_EXACT_PC;
 	if (decoded == CFI_NO_ENTRY) {
-		result = unwind_step_without_info(rule, stack, registers, follows_call, NULL);
+		result = unwind_step_without_info(rule, stack, registers);
 		if (result != STEP_OK && result != STEP_END)
 			*cut = CUT_no_unwind_info + 1;
 	}

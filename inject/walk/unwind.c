@@ -17,6 +17,8 @@
 
 // What a walk found, innermost frame first, in slot->fresh.
 struct walk {
+	struct thread_slot *slot;
+	const struct memory_span *stack;
 	uint32_t generation; // of modules, when it began
 	uint32_t count;      // fresh frames
 	uint32_t reused;     // frames of the last walk that still stand; 0 = none
@@ -86,9 +88,32 @@ static bool is_start_code(const struct thread_slot *slot, uint64_t sp)
 	return start && start - sp + most <= 2 * most;
 }
 
-// Way 3. Starts over from the hook's entry, because only there all registers are known.
-static void walk_in_full(struct thread_slot *slot, const struct entry_frame *entry, const struct memory_span *stack,
-			 uint32_t depth, struct walk *walk)
+// Whether what a frame pointer has led to may be a caller: a call stands before the return address. Code made at run
+// time cannot be looked at, it may be gone. It is believed to have called other such code. It has called code of a
+// loaded object (V8's builtins, in the program's file, have no unwind information) only if the chain of frame pointers
+// comes to a call of a loaded object further out: what was no frame pointer does not lead there.
+static bool is_caller(const struct walk *walk, const struct walk_registers *caller, bool from_module)
+{
+	struct walk_registers at = *caller;
+
+	for (unsigned i = 0; i < HS_DEPTH_MAX; i++) {
+		uint64_t outer = cached_rule(at.pc, false, walk->generation, walk->slot), cfa;
+		bool exact;
+
+		if (!outer || UNWIND_MODULE(outer))
+			return modules_follows_call(at.pc);
+		if (!from_module)
+			return true;
+		if (at.pc < HS_PAGE_SIZE || at.pc - walk->stack->address < walk->stack->size ||
+		    unwind_step_rare(outer, walk->stack, &at, &cfa, &exact) != STEP_OK)
+			return false;
+	}
+	return false;
+}
+
+// Way 3. Starts over from the hook's entry, because only there all registers are known. Rare: compiled for its size.
+__attribute__((cold)) static void walk_in_full(struct thread_slot *slot, const struct entry_frame *entry,
+					       const struct memory_span *stack, uint32_t depth, struct walk *walk)
 {
 	struct full_registers registers = { .known = (1u << CFI_REGISTERS) - 1 };
 
@@ -104,9 +129,19 @@ static void walk_in_full(struct thread_slot *slot, const struct entry_frame *ent
 		uint64_t sp = registers.value[CFI_SP];
 		enum step_result result;
 		uint32_t module;
+		bool is_guess = false;
 
 		frame->pc = registers.value[CFI_RA];
-		result = modules_step_full(stack, &registers, &module, &walk->cut);
+		result = modules_step_full(stack, &registers, &module, &is_guess, &walk->cut);
+		if (result == STEP_OK && is_guess) {
+			const struct walk_registers caller = { registers.value[CFI_RA], registers.value[CFI_SP],
+							       registers.value[CFI_FP] };
+
+			if (!is_caller(walk, &caller, module & HS_FRAME_MODULE_MASK)) {
+				result = STEP_BAD;
+				walk->cut = CUT_no_unwind_info + 1;
+			}
+		}
 		frame->node = module | (exact ? HS_FRAME_EXACT_PC : 0);
 		frame->flags = frame->checks = 0;
 		walk->count++;
@@ -145,7 +180,7 @@ static bool note_rule(uint64_t rule, const struct walk_registers *before, const 
 		frame->checks = (uint16_t)unwind_rule_slot(rule);
 		return true;
 	case UNWIND_FRAME_POINTER:
-		if (!modules_follows_call(after->pc, UNWIND_MODULE(rule)))
+		if (!is_caller(walk, after, UNWIND_MODULE(rule)))
 			return false;
 		// fall through
 	case UNWIND_FP_DEREF:
@@ -404,6 +439,8 @@ uint32_t unwind_to_node(struct thread_slot *slot, const struct entry_frame *entr
 		count_up(slot->shared.counters, COUNTER_walk_reuses, 1);
 		return kept->node;
 	}
+	walk.slot = slot;
+	walk.stack = &stack;
 	walk.generation = __atomic_load_n(&region()->module_generation, __ATOMIC_ACQUIRE);
 	walk.count = walk.reused = walk.cut = walk.top = 0;
 	walk.repeatable = true;

@@ -194,6 +194,31 @@ static const char *linkage_name(Dwarf_Die *die)
 	return name && is_mangled(name) ? name : NULL;
 }
 
+static bool referred(Dwarf_Die *die, unsigned int name, Dwarf_Die *ret)
+{
+	Dwarf_Attribute attribute;
+
+	return dwarf_attr_integrate(die, name, &attribute) && dwarf_formref_die(&attribute, ret);
+}
+
+// Where the lambda stands whose call this is; 0 = it is none. gcc says that of the lambda's type, not of its
+// operator().
+static int line_of_lambda(Dwarf_Die *die)
+{
+	enum { TYPES_MAX = 4 }; // a constant pointer to a constant lambda
+	Dwarf_Die object, type;
+	int line;
+
+	if (!referred(die, DW_AT_object_pointer, &object))
+		return 0;
+	for (int i = 0; i < TYPES_MAX && referred(&object, DW_AT_type, &type); i++) {
+		if (dwarf_tag(&type) == DW_TAG_structure_type || dwarf_tag(&type) == DW_TAG_class_type)
+			return dwarf_decl_line(&type, &line) == 0 ? line : 0;
+		object = type;
+	}
+	return 0;
+}
+
 // Name and start of the function of a subprogram or inlined call; the file is that of the declaration until the
 // line is known.
 static struct debug_frame frame_of(Dwarf_Die *die)
@@ -204,8 +229,7 @@ static struct debug_frame frame_of(Dwarf_Die *die)
 	frame.has_linkage_name = frame.system_name != NULL;
 	if (!frame.system_name)
 		frame.system_name = dwarf_diename(die);
-	if (dwarf_decl_line(die, &line) == 0)
-		frame.start_line = line;
+	frame.start_line = dwarf_decl_line(die, &line) == 0 ? line : line_of_lambda(die);
 	return frame;
 }
 

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "snapshot/symbols/range_index.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,5 +28,18 @@ void perf_map_deinit(struct perf_map *map);
 // The name of the code at an address; NULL = none. Where lines overlap: of the one that starts last; of two that start
 // alike, the shorter, else the later one, as code is made again in the place of old.
 const char *perf_map_find(const struct perf_map *map, uint64_t address);
+
+// A function of a script, as V8 names what it makes of it: "JS:*push file:///srv/queue.js:12:8", where the mark says by
+// which compiler ("LazyCompile:", "Function:", "Script:", "Eval:" in older versions).
+struct script_function {
+	const char *name; // in the text given, not ended by 0, as is `file`
+	size_t name_size; // 0 = it has none
+	const char *file; // a path, or a module of node's own, "node:fs"
+	size_t file_size;
+	int64_t line; // where the function begins
+};
+
+// False when it is a name of another kind.
+bool perf_map_script_function(const char *text, struct script_function *ret);
 
 #endif

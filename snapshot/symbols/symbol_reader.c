@@ -202,6 +202,26 @@ static struct hs_error *read_perf_map(int fd, char **text_ret, size_t *size_ret)
 	return error;
 }
 
+// The number of what code made at run time is of; *line_ret is 0 unless it is a function of a script.
+static struct hs_error *number_of_made_code(struct writer *writer, struct function_table *functions, const char *name,
+					    uint32_t *number_ret, int64_t *line_ret)
+{
+	HS_CLEANUP_FREE char *function = NULL, *file = NULL;
+	struct debug_frame frame = { .system_name = name };
+	struct script_function script;
+	struct hs_error *error = NULL;
+
+	if (perf_map_script_function(name, &script)) {
+		error = script.name_size ? hs_format(&function, "JS:%.*s", (int)script.name_size, script.name)
+					 : hs_format(&function, "JS:(anonymous)");
+		if (!error)
+			error = hs_format(&file, "%.*s", (int)script.file_size, script.file);
+		frame = (struct debug_frame){ .system_name = function, .file = file, .start_line = script.line };
+	}
+	*line_ret = frame.start_line;
+	return error ? error : number_of(writer, functions, &frame, number_ret);
+}
+
 static struct hs_error *answer_from_perf_map(struct writer *writer, const struct symbol_question *question)
 {
 	struct function_table functions = { 0 };
@@ -213,18 +233,21 @@ static struct hs_error *answer_from_perf_map(struct writer *writer, const struct
 	if (!error)
 		error = perf_map_parse(text, size, &map);
 	for (size_t i = 0; i < question->count && !error; i++) {
-		struct debug_frame frame = { .system_name = perf_map_find(&map, question->addresses[i]) };
+		const char *name = perf_map_find(&map, question->addresses[i]);
 		uint32_t number;
+		int64_t line;
 
-		if (!frame.system_name)
+		if (!name)
 			continue;
-		error = number_of(writer, &functions, &frame, &number);
+		error = number_of_made_code(writer, &functions, name, &number, &line);
+		if (error)
+			break;
 		begin_item(writer, SYMBOL_ITEM_LOCATION, 3 * sizeof(uint32_t) + sizeof(uint32_t) + sizeof(uint64_t));
 		put_u32(writer, (uint32_t)i);
 		put_u32(writer, 0);
 		put_u32(writer, 1);
 		put_u32(writer, number);
-		put_u64(writer, 0);
+		put_u64(writer, (uint64_t)line);
 	}
 	return error;
 }

@@ -3,10 +3,11 @@
 which rule, goes to the log. usage: own_code.py [CASE...]"""
 
 import os
+import re
 import subprocess
 import urllib.request
 
-from harness import HEAPSNAP, check, check_equal, connect_when_ready, free_port, heapsnap_ok, leave_out, run_cases, say, start, target_path, temporary_directory
+from harness import HEAPSNAP, check, check_equal, connect_when_ready, free_port, heapsnap, heapsnap_ok, leave_out, run_cases, say, start, target_path, temporary_directory
 from real_load import find, nginx_configuration
 
 SITES = 10
@@ -82,6 +83,11 @@ def clang():
     command = [find("clang"), "-cc1", "-triple", "x86_64-pc-linux-gnu", "-emit-obj", "-O1", "-fcxx-exceptions", "-fexceptions", "-x", "c++",
                *(word for folder in include_folders() for word in ("-internal-isystem", folder)), "-o", os.path.join(directory, "a.o"), source]
     check_sites(recorded(directory, command, options=("--own", "libclang|libLLVM")))
+    text = heapsnap("report", os.path.join(directory, "end.pb.gz")).stdout
+    hint = re.search(r"^One site holds (\d+) %, .* --own '(.*)'$", text, re.MULTILINE)
+    check(hint and int(hint[1]) >= 80 and "libclang-cpp" in hint[2], f"the hint that these are clang's own: {text}")
+    text = heapsnap("report", os.path.join(directory, "end.pb.gz"), "--own", hint[2]).stdout
+    check("--own" not in text, f"a hint that has been taken: {text}")
 
 
 def include_folders():

@@ -10,6 +10,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = malloc(size + 1);
+	struct script_function script;
 	struct perf_map map;
 	struct hs_error *error;
 
@@ -26,6 +27,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		REQUIRE(item->low < item->high && name && *name && name + strlen(name) <= text + size);
 		REQUIRE(perf_map_find(&map, item->high - 1));
+		if (perf_map_script_function(name, &script))
+			REQUIRE(script.name >= name && script.name + script.name_size < script.file &&
+				script.file_size && script.file + script.file_size < name + strlen(name) &&
+				script.line >= 0);
 	}
 	perf_map_deinit(&map);
 	free(text);

@@ -32,6 +32,24 @@ static void check_cases(const struct frame_rules *rules, const struct judged *ca
 	}
 }
 
+// A path that is longer than can be made plain is taken as it is.
+static void test_long_paths(const struct frame_rules *rules)
+{
+	static const char beginning[] = "/usr/x/../include/";
+	char path[2048];
+
+	for (size_t size = 900; size < sizeof(path) - sizeof(beginning); size++) {
+		struct judged item = { FRAME_OWN, "whatever", NULL, PROGRAM, path };
+
+		memset(path, 'a', sizeof(path));
+		memcpy(path, beginning, sizeof(beginning) - 1);
+		path[sizeof(beginning) - 1 + size] = 0;
+		// What is left is "/usr/include/" and that many bytes, and a 0 behind them.
+		CHECK_EQUAL(judge(rules, &item).class,
+			    strlen("/usr/include/") + size < 1024 ? FRAME_LIBRARY : FRAME_OWN);
+	}
+}
+
 static void test_why(const struct frame_rules *rules)
 {
 	static const struct {
@@ -261,6 +279,7 @@ int main(void)
 	check_cases(rules, CASES(wrappers));
 	check_cases(rules, CASES(containers));
 	check_cases(rules, CASES(others));
+	test_long_paths(rules);
 	test_why(rules);
 	test_user_rules();
 	test_bad_rules();

@@ -10,7 +10,7 @@
 #include "unwind/arch/known_code.h"
 
 // A module of unwind information, code, and a page without access behind it.
-enum { CODE_OFFSET = CODE - BASE, IMAGE_SIZE = 2 * HS_PAGE_SIZE, STACK_WORDS = 64 };
+enum { CODE_OFFSET = CODE - BASE, IMAGE_SIZE = 2 * HS_PAGE_SIZE, STACK_WORDS = 1024 };
 
 static struct made_region made;
 static uint8_t *image_bytes;
@@ -20,13 +20,13 @@ static uint64_t stack[STACK_WORDS];
 
 static uint64_t code_at(uint64_t offset) { return (uint64_t)image_bytes + CODE_OFFSET + offset; }
 
-// As the second one of the process, described in full and staying for ever.
-static void begin(void)
+// As the second one of the process, described in full and staying for ever. `program` is the function's own.
+static void begin_with(struct bytes program)
 {
 	payload_region_init(&made, 4);
 	memset(stack, 0, sizeof(stack));
 	memset(image_bytes, 0x90, IMAGE_SIZE); // nop
-	build(&image, USUAL_CIE, BYTES(USUAL_CIE_PROGRAM), NO_BYTES);
+	build(&image, USUAL_CIE, BYTES(USUAL_CIE_PROGRAM), program);
 	memcpy(image_bytes, image.data, image.size);
 	made_module(&made, "/bin/first");
 	module = made_module(&made, "/lib/second.so");
@@ -39,6 +39,8 @@ static void begin(void)
 	module->text_low = module->readable_low = code_at(0);
 	module->text_high = module->readable_high = module->end;
 }
+
+static void begin(void) { begin_with(NO_BYTES); }
 
 static void end(void)
 {
@@ -156,6 +158,7 @@ static void test_going(void)
 		struct full_registers registers;
 		struct memory_span all = span();
 		uint32_t number, cut = 0;
+		bool is_guess = false;
 		enum step_result result;
 
 		make(how);
@@ -165,20 +168,20 @@ static void test_going(void)
 			CHECK_RULE_OF(code_at(1), true, UNWIND_SP, 2);
 		if (how != GOES_BUSY)
 			image_bytes[CODE_OFFSET + 15] = 0xe8;
-		CHECK_EQUAL(modules_follows_call(code_at(20), true), how != GOES_BUSY);
+		CHECK_EQUAL(modules_follows_call(code_at(20)), how != GOES_BUSY);
 		registers = registers_at(code_at(1), 3, 10);
 		stack[3] = code_at(20);
-		result = modules_step_full(&all, &registers, &number, &cut);
+		result = modules_step_full(&all, &registers, &number, &is_guess, &cut);
 		CHECK_EQUAL(number, 2);
 		CHECK_EQUAL(result, how == GOES_BUSY ? STEP_BAD : STEP_OK);
 		CHECK_EQUAL(cut, how == GOES_BUSY ? CUT_loader_busy + 1 : 0);
+		CHECK(!is_guess);
 		CHECK_EQUAL(registers.value[CFI_RA], how == GOES_BUSY ? code_at(1) : code_at(20));
 		unmake();
 	}
 }
 
-// A return address that only a frame pointer leads to is one where a call stands before it. Code made at run time is
-// called by code that nobody knows.
+// A return address that only a frame pointer leads to is one where a call stands before it.
 static void test_follows_call(void)
 {
 	static const uint8_t calls[][7] = { { 0x90, 0x90, 0xe8, 1, 2, 3, 4 },
@@ -186,28 +189,26 @@ static void test_follows_call(void)
 					    { 0xff, 0x94, 0x24, 0, 1, 0, 0 } };
 
 	begin();
-	CHECK(!modules_follows_call(code_at(50), true));
+	CHECK(!modules_follows_call(code_at(50)));
 	for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
 		memcpy(image_bytes + CODE_OFFSET + 43, calls[i], 7);
-		CHECK(modules_follows_call(code_at(50), true));
-		CHECK(modules_follows_call(code_at(50), false));
+		CHECK(modules_follows_call(code_at(50)));
 	}
 	// The bytes that are read are all in the code that can be.
 	module->readable_low = code_at(43);
-	CHECK(modules_follows_call(code_at(50), true));
+	CHECK(modules_follows_call(code_at(50)));
 	module->readable_low = code_at(44);
-	CHECK(!modules_follows_call(code_at(50), true));
+	CHECK(!modules_follows_call(code_at(50)));
 	module->readable_low = code_at(0);
 	module->readable_high = code_at(50);
-	CHECK(modules_follows_call(code_at(50), true));
+	CHECK(modules_follows_call(code_at(50)));
 	module->readable_high = code_at(49);
-	CHECK(!modules_follows_call(code_at(50), true));
+	CHECK(!modules_follows_call(code_at(50)));
 	module->readable_low = module->readable_high = 0; // none can
-	CHECK(!modules_follows_call(code_at(50), true));
+	CHECK(!modules_follows_call(code_at(50)));
 	// Outside of all modules.
-	CHECK(!modules_follows_call(0x1000, true));
-	CHECK(modules_follows_call(0x1000, false));
-	CHECK(!modules_follows_call(0, true));
+	CHECK(!modules_follows_call(0x1000));
+	CHECK(!modules_follows_call(0));
 	end();
 }
 
@@ -235,39 +236,38 @@ static void test_signal_return(void)
 	}
 }
 
-// A frame without unwind information, in the middle of a walk with all registers: by its frame pointer, if what that
-// leads to follows a call.
+// A frame without unwind information, in the middle of a walk with all registers: by its frame pointer, to what may be
+// no caller.
 static void test_step_without_info(void)
 {
 	static const struct {
 		uint64_t caller; // offset in the code; 0 = the outermost frame
-		bool follows_call, knows_rbp;
+		bool knows_rbp;
 		enum step_result result;
 		uint32_t cut;
 	} cases[] = {
-		{ 50, true, true, STEP_OK, 0 },
-		{ 50, false, true, STEP_BAD, CUT_no_unwind_info + 1 },
-		{ 50, true, false, STEP_BAD, CUT_no_unwind_info + 1 },
-		{ 0, true, true, STEP_END, 0 },
+		{ 50, true, STEP_OK, 0 },
+		{ 50, false, STEP_BAD, CUT_no_unwind_info + 1 },
+		{ 0, true, STEP_END, 0 },
 	};
 
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct full_registers registers;
 		struct memory_span all = span();
 		uint32_t number, cut = 0;
+		bool is_guess = false;
 
 		begin();
 		has_no_info();
-		if (cases[i].follows_call)
-			image_bytes[CODE_OFFSET + 45] = 0xe8;
 		registers = registers_at(code_at(200), 4, 10);
 		registers.known |= 1u << CFI_RBX;
 		if (!cases[i].knows_rbp)
 			registers.known &= ~(1u << CFI_FP);
 		stack[10] = (uint64_t)&stack[20];
 		stack[11] = cases[i].caller ? code_at(cases[i].caller) : 0;
-		CHECK_EQUAL(modules_step_full(&all, &registers, &number, &cut), cases[i].result);
+		CHECK_EQUAL(modules_step_full(&all, &registers, &number, &is_guess, &cut), cases[i].result);
 		CHECK_EQUAL(number, 2);
+		CHECK(is_guess);
 		CHECK_EQUAL(cut, cases[i].cut);
 		if (cases[i].result == STEP_OK) {
 			CHECK_EQUAL(registers.value[CFI_RA], code_at(50));
@@ -316,6 +316,120 @@ static void test_walk(void)
 	}
 }
 
+// Code made at run time, of which nothing is known and nothing may be read, calls code of a module that has no unwind
+// information, as what V8 makes calls its builtins. The chain of frame pointers goes through it only where it comes to
+// a call of a module further out.
+#define MADE     UINT64_C(0x70000000a120)
+#define CALL     1 // behind a call, in the function with unwind information
+#define NO_CALL  2
+#define IN_STACK 3
+#define LOW      UINT64_C(0x123)
+enum { CHAIN_MAX = HS_DEPTH_MAX + 2, CALL_OFFSET = 50, INNER_OFFSET = CODE_SIZE + 50, SLOW_OFFSET = 30, CHAIN_AT = 20 };
+
+struct chain {
+	bool from_made;                   // the innermost frame is such code
+	uint32_t made;                    // so many frames of it come first
+	uint64_t pcs[3];                  // then these; 0 = the stack's end
+	uint32_t frames;                  // found, with the innermost one
+	uint32_t cut;                     // enum cut_reason + 1; 0 = complete
+	enum { FINE, BACK, BEYOND } link; // where the last frame pointer but one leads
+};
+
+static uint64_t chain_pc(uint64_t pc)
+{
+	return pc == CALL       ? code_at(CALL_OFFSET)
+	       : pc == NO_CALL  ? code_at(CALL_OFFSET + 20)
+	       : pc == IN_STACK ? (uint64_t)&stack[STACK_WORDS - 1]
+				: pc;
+}
+
+// Lays the chain out, and returns the program counters that a walk may find. `full`: the chain begins behind a frame
+// that needs a walk with all registers.
+static void lay_chain(const struct chain *chain, bool full, struct entry_frame *entry, uint64_t *pcs)
+{
+	uint64_t *sp = &entry->return_address + 1;
+	uint32_t count = 0, at = CHAIN_AT;
+
+	if (full)
+		*pcs++ = code_at(SLOW_OFFSET);
+	pcs[count++] = chain->from_made ? MADE : code_at(INNER_OFFSET);
+	for (uint32_t i = 0; i < chain->made; i++)
+		pcs[count++] = MADE + 16 * i;
+	for (uint32_t i = 0; i < 3 && chain->pcs[i]; i++)
+		pcs[count++] = chain_pc(chain->pcs[i]);
+	entry->return_address = full ? code_at(SLOW_OFFSET) : pcs[0];
+	entry->fp = full ? 0 : (uint64_t)&stack[at];
+	sp[0] = pcs[0];
+	sp[2] = (uint64_t)&stack[at];
+	for (uint32_t i = 1; i < count; i++, at += 3) {
+		stack[at] = (uint64_t)&stack[at + 3];
+		stack[at + 1] = pcs[i];
+	}
+	if (chain->link != FINE)
+		stack[at - 6] = (uint64_t)stack + (chain->link == BACK ? (CHAIN_AT - 3) * 8 : sizeof(stack) + 8);
+}
+
+static void check_chain(const struct chain *chain, bool full)
+{
+	struct entry_frame *entry = (struct entry_frame *)&stack[2];
+	struct thread_slot *slot = thread_slot_claim(arch_thread_pointer());
+	uint64_t pcs[1 + CHAIN_MAX];
+	const struct stack_node *node;
+	uint32_t found = 0, reference;
+
+	slot->shared.stack_low = (uint64_t)stack;
+	slot->shared.stack_high = (uint64_t)(stack + STACK_WORDS);
+	image_bytes[CODE_OFFSET + CALL_OFFSET - 5] = 0xe8;
+	lay_chain(chain, full, entry, pcs);
+	for (reference = unwind_to_node(slot, entry); reference; reference = node->parent) {
+		node = made_ref(&made, reference);
+		if (node->frame >> HS_FRAME_MODULE_SHIFT & HS_FRAME_CUT)
+			break;
+		CHECK_EQUAL(node->frame & HS_FRAME_PC_MASK, pcs[found]);
+		found++;
+	}
+	CHECK_EQUAL(found, chain->frames + full < HS_DEPTH_MAX ? chain->frames + full : HS_DEPTH_MAX);
+	CHECK_EQUAL(slot->shared.counters[COUNTER_slow_walks], full);
+	CHECK_EQUAL(reference != 0, chain->cut != 0);
+	for (uint32_t i = 0; i < CUT_REASON_COUNT; i++)
+		CHECK_EQUAL(slot->shared.cut_counters[i], i + 1 == chain->cut);
+}
+
+static void test_made_code(void)
+{
+	enum { NO_INFO = CUT_no_unwind_info + 1, TOO_DEEP = CUT_depth_limit + 1, MOST = HS_DEPTH_MAX };
+	static const struct chain cases[] = {
+		{ false, 0, { CALL }, 2, 0, FINE },
+		{ false, 0, { NO_CALL }, 1, NO_INFO, FINE },
+		{ false, 1, { CALL }, 3, 0, FINE },
+		{ false, 5, { CALL }, 7, 0, FINE },
+		// between two frames of a module's function, and from there on once more
+		{ false, 2, { NO_CALL, CALL }, 1, NO_INFO, FINE },
+		// nothing further out is known to have called it: what was a frame pointer is not known either
+		{ false, 1, { 0 }, 1, NO_INFO, FINE },
+		{ false, 5, { 0 }, 1, NO_INFO, FINE },
+		{ false, 1, { LOW, CALL }, 1, NO_INFO, FINE },
+		{ false, 0, { IN_STACK, CALL }, 1, NO_INFO, FINE },
+		{ false, 2, { CALL }, 1, NO_INFO, BACK },
+		{ false, 2, { CALL }, 1, NO_INFO, BEYOND },
+		// the look further out has a bound
+		{ false, MOST - 1, { CALL }, MOST, TOO_DEEP, FINE },
+		{ false, MOST, { CALL }, 1, NO_INFO, FINE },
+		// such code calls such code
+		{ true, 2, { CALL }, 4, 0, FINE },
+		{ true, 2, { NO_CALL }, 3, NO_INFO, FINE },
+	};
+	// The function keeps rbp above its frame, as no packed rule has it (DW_CFA_offset_extended_sf).
+	const struct bytes programs[] = { NO_BYTES, BYTES(0x11, 0x06, 0x7f) };
+
+	for (unsigned full = 0; full < 2; full++)
+		for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+			begin_with(programs[full]);
+			check_chain(&cases[i], full);
+			end();
+		}
+}
+
 int main(void)
 {
 	image_bytes = mmap(NULL, IMAGE_SIZE + HS_PAGE_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -330,5 +444,6 @@ int main(void)
 	test_signal_return();
 	test_step_without_info();
 	test_walk();
+	test_made_code();
 	return CHECK_RESULT();
 }

@@ -67,10 +67,67 @@ static void test_rubbish(void)
 	perf_map_deinit(&map);
 }
 
+static void test_script_functions(void)
+{
+	static const struct {
+		const char *text, *name, *file; // `file` NULL: no function of a script
+		int64_t line;
+	} cases[] = {
+		{ "JS:*blocks /srv/blocks.js:3:16", "blocks", "/srv/blocks.js", 3 },
+		{ "JS:^createUnsafeBuffer node:internal/buffer:1056:28", "createUnsafeBuffer", "node:internal/buffer",
+		  1056 },
+		{ "JS:~ /srv/blocks.js:4:26", "", "/srv/blocks.js", 4 },
+		{ "JS:+Readable.push node:internal/streams/readable:387:35", "Readable.push",
+		  "node:internal/streams/readable", 387 },
+		{ "LazyCompile:*put file:///srv/my cache.mjs:12:8", "put", "/srv/my cache.mjs", 12 },
+		{ "Script:~ node:events:1:1", "", "node:events", 1 },
+		{ "Eval:~ evalmachine.<anonymous>:1:1", "", "evalmachine.<anonymous>", 1 },
+		{ "JS:~get size [eval]:2:9", "get size", "[eval]", 2 },
+		{ "JS:~get size /srv/a b.js:2:9", "get size", "/srv/a b.js", 2 },
+		{ "JS:~at /srv/a.js:99:1:2", "at", "/srv/a.js:99", 1 },
+		{ "Builtin:ArrayPush", NULL, NULL, 0 },
+		{ "JS:blocks /srv/blocks.js:3:16", NULL, NULL, 0 },
+		{ "JS:*blocks /srv/blocks.js:3", NULL, NULL, 0 },
+		{ "JS:*blocks /srv/blocks.js", NULL, NULL, 0 },
+		{ "JS:*blocks:3:16", NULL, NULL, 0 },
+		{ "JS:*blocks :3:16", NULL, NULL, 0 },
+		{ "JS:*blocks file://:3:16", NULL, NULL, 0 },
+		{ "JS:*blocks /a.js:1234567890:16", NULL, NULL, 0 },
+		{ "JS:*:3:16", NULL, NULL, 0 },
+		{ "JS:*3:16", NULL, NULL, 0 },
+		{ "JS:*", NULL, NULL, 0 },
+		{ "JS:", NULL, NULL, 0 },
+		{ "", NULL, NULL, 0 },
+		{ "py::put:/srv/cache.py", NULL, NULL, 0 },
+	};
+	struct script_function found;
+	char longest[4 + 4096 + 1];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		CHECK_EQUAL(perf_map_script_function(cases[i].text, &found), cases[i].file != NULL);
+		if (!cases[i].file)
+			continue;
+		CHECK_EQUAL(found.name_size, strlen(cases[i].name));
+		CHECK(strncmp(found.name, cases[i].name, found.name_size) == 0);
+		CHECK_EQUAL(found.file_size, strlen(cases[i].file));
+		CHECK(strncmp(found.file, cases[i].file, found.file_size) == 0);
+		CHECK_EQUAL(found.line, cases[i].line);
+	}
+	// longer than a name that is kept
+	memset(longest, 'x', sizeof(longest));
+	memcpy(longest, "JS:*", 4);
+	snprintf(longest + sizeof(longest) - 21, 21, " /srv/blocks.js:3:16");
+	CHECK(!perf_map_script_function(longest, &found));
+	memcpy(longest + 1, "JS:*", 4);
+	CHECK(perf_map_script_function(longest + 1, &found));
+	CHECK_EQUAL(found.name_size, 4095 - strlen(" /srv/blocks.js:3:16"));
+}
+
 int main(void)
 {
 	test_lines();
 	test_overlaps();
 	test_rubbish();
+	test_script_functions();
 	return CHECK_RESULT();
 }

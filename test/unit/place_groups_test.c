@@ -66,8 +66,18 @@ static void test_lambdas(void)
 		hand.profile.functions[hand.named.places[4].function].start_line = 8;
 		CHECK(!place_groups_make(&hand.named, UNIT_FUNCTION, &groups));
 		CHECK_EQUAL(groups.of_place[4] != groups.of_place[5], is_apart);
+		CHECK_EQUAL(group_text(&groups, groups.of_place[5]).line, is_apart ? 29 : 8);
 		place_groups_deinit(&groups);
 	}
+	// Where it is not known where they begin, each line is apart; of other functions it is not.
+	for (size_t i = 0; i < hand.profile.function_count; i++)
+		hand.profile.functions[i].start_line = 0;
+	CHECK(!place_groups_make(&hand.named, UNIT_FUNCTION, &groups));
+	CHECK(groups.of_place[4] != groups.of_place[5]);
+	CHECK_EQUAL(group_text(&groups, groups.of_place[4]).line, 9);
+	CHECK_EQUAL(group_text(&groups, groups.of_place[5]).line, 30);
+	CHECK_EQUAL(group_text(&groups, groups.of_place[0]).line, 0);
+	place_groups_deinit(&groups);
 	hand_free(&hand);
 }
 
