@@ -90,10 +90,11 @@ enum option_id {
 
 #define FOR(command) (1u << COMMAND_##command)
 #define FOR_ALL      (~0u)
-// Those that show a profile, and those that attach for themselves.
+// Those that show a profile.
 #define FOR_VIEWS (FOR(DUMP) | FOR(RUN) | FOR(PROFILE) | FOR(REPORT) | FOR(DIFF))
 // Those that take a snapshot in which blocks can be told apart.
-#define FOR_BLOCKS  (FOR(DUMP) | FOR(PROFILE) | FOR(REPORT))
+#define FOR_BLOCKS (FOR(DUMP) | FOR(PROFILE) | FOR(REPORT))
+// Those that attach for themselves, but for top.
 #define FOR_RECORDS (FOR(RUN) | FOR(PROFILE) | FOR(WHY))
 // Commands on processes that are there: by their numbers, or by what they are.
 #define FOR_PROCESSES                                                                                                  \

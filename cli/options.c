@@ -292,7 +292,7 @@ static bool check_settings(const struct options *options)
 {
 	if (options->has_sampling + options->stop_recording + options->start_recording > 1)
 		return options_refuse(options, "%s",
-				      "--stop-recording, --start-recording and new settings exclude each other");
+				      "--stop-recording, --start-recording and new settings cannot be combined");
 	if (options->command == COMMAND_SET && !options->has_sampling && !options->stop_recording &&
 	    !options->start_recording && !options->depth)
 		return options_refuse(options, "%s",
@@ -301,8 +301,8 @@ static bool check_settings(const struct options *options)
 	if (options->output && strcmp(options->output, "-") == 0 && options->json)
 		return options_refuse(options, "%s", "-o - and --json both want standard output");
 	if (options->format != PROFILE_BY_NAME && !options->output && !options->at_exit)
-		return options_refuse(options, "--format is of what %s, and there is none",
-				      options->command == COMMAND_RUN ? "-o and --at-exit write" : "-o writes");
+		return options_refuse(options, "--format needs %s",
+				      options->command == COMMAND_RUN ? "-o or --at-exit" : "-o");
 	if (options->command == COMMAND_RUN && (options->every_ns || options->on_signal) && !options->output)
 		return options_refuse(options, "%s", "--every and --on need -o FILE, where the profiles go");
 	if (options->command == COMMAND_RUN && options->output && !options->every_ns && !options->on_signal)
@@ -311,11 +311,11 @@ static bool check_settings(const struct options *options)
 						(options->at_exit && strcmp(options->at_exit, "-") == 0)))
 		return options_refuse(options, "%s", "standard output is the command's: profiles of run go to files");
 	if (options->command == COMMAND_REPORT && options->path_count && hs_process_filter_is_given(&options->filter))
-		return options_refuse(options, "file %s and --name, --cgroup, --container, --user exclude each other",
+		return options_refuse(options, "file %s and --name, --cgroup, --container, --user cannot be combined",
 				      options->paths[0]);
 	if (options->output && options->format == PROFILE_BY_NAME && profile_format_is_unknown(options->output))
 		return options_refuse(
-			options, "%s ends as no format of heapsnap's: .pb.gz, .html, .json, .collapsed; or --format",
+			options, "no format of heapsnap ends as %s does: .pb.gz, .html, .json, .collapsed; or --format",
 			options->output);
 	if (options->children && (options->every_ns || options->on_signal))
 		return options_refuse(options, "%s",

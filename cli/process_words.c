@@ -47,9 +47,8 @@ bool process_words_take(struct options *options, int count, char **operands)
 	if (count > 1 && !strstr(command_describe(options->command)->operands, "..."))
 		return options_refuse(options, "too many arguments: %s", operands[1]);
 	if (count > 0 && is_filtered)
-		return options_refuse(
-			options, "PID %s and --name, --cgroup, --container, --user exclude each other: give either",
-			operands[0]);
+		return options_refuse(options, "PID %s and --name, --cgroup, --container, --user cannot be combined",
+				      operands[0]);
 	if (options->all && !is_filtered)
 		return options_refuse(options, "%s", "--all needs --name, --cgroup, --container or --user");
 	if (count == 0 && !is_filtered && options->command != COMMAND_STATUS)

@@ -16,7 +16,7 @@ bool symbol_words_take_time(struct options *options, const char *text)
 bool symbol_words_check(const struct options *options)
 {
 	if (options->debuginfod_ns && !options->wants_debuginfod)
-		return options_refuse(options, "%s", "--debuginfod-time is of --debuginfod, which is not given");
+		return options_refuse(options, "%s", "--debuginfod-time needs --debuginfod");
 	if (options->path_count > 0 && (options->no_cache || options->wants_debuginfod))
 		return options_refuse(options, "--%s needs a process: what a file says is read already",
 				      options->no_cache ? "no-cache" : "debuginfod");

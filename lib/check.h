@@ -47,8 +47,8 @@ struct hs_check_namespace {
 struct hs_check_limits {
 	uint64_t address_space, address_space_used; // UINT64_MAX = no limit
 	unsigned cgroup_version;                    // 1 or 2; 0 = no limit of a cgroup
-	uint64_t cgroup, cgroup_used,
-		cgroup_cache; // of the one that leaves least; the last: page cache, given up first
+	// Of the one that leaves least. The last is page cache, which is given up first.
+	uint64_t cgroup, cgroup_used, cgroup_cache;
 	uint64_t locked;
 };
 

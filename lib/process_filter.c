@@ -219,10 +219,11 @@ static bool is_of_container(const struct group *group, const char *id)
 	const size_t id_size = strlen(id);
 	bool is_monitor = false;
 
-	for (size_t at = 0, end; at<group->path_size; at = end> at ? end : at + 1) {
+	for (size_t at = 0, next; at < group->path_size; at = next) {
 		const char *text = group->path + at;
+		const size_t end = end_of_run(group, at);
 
-		end = end_of_run(group, at);
+		next = end > at ? end : at + 1;
 		if (*text == '/')
 			is_monitor = false;
 		else if (group->path_size - at >= sizeof(monitor) - 1 &&

@@ -24,9 +24,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// However a stop of the command may be missed, it is looked at so often.
+// A stop may be missed: the command is looked at so often.
 enum { LOOK_MS = 1000 };
-// How often it is looked what children it has, ns.
+// How often its children are looked for, ns.
 static const uint64_t CHILDREN_LOOK = 200000000;
 // What its first records may cost, whatever the budget: so a short program is recorded whole.
 enum { FIRST_US = 100000 };

@@ -49,8 +49,8 @@ enum { HS_RUN_NAME_SIZE = 64 };
 
 struct hs_run_event {
 	enum hs_run_event_kind kind;
-	struct heap_copy
-		*copy; // HS_RUN_SNAPSHOT; HS_RUN_CHILD, HS_RUN_ENDED: NULL = none was wanted, or `error` says why not
+	// HS_RUN_SNAPSHOT; HS_RUN_CHILD, HS_RUN_ENDED: NULL = none was wanted, or `error` says why not.
+	struct heap_copy *copy;
 	struct hs_error *error;           // NULL = none; whoever gets the event has to destroy it
 	unsigned number;                  // HS_RUN_SNAPSHOT: from 1
 	pid_t pid;                        // HS_RUN_CHILD

@@ -128,15 +128,15 @@ static int64_t joined_interval(const struct heap_profile *old, const struct heap
 }
 
 // Which blocks alone the two are of: what is in one of them and not in the other may be so for that reason.
-static struct hs_error *join_selections(const char *old, const char *new, char **ret)
+static struct hs_error *join_selections(const char *earlier, const char *later, char **ret)
 {
 	*ret = NULL;
-	if (!old && !new)
+	if (!earlier && !later)
 		return NULL;
-	if (old && new &&strcmp(old, new) == 0)
-		*ret = strdup(new);
-	else if (asprintf(ret, "%s in the later profile, %s in the earlier one", new ? new : "of all kinds",
-			  old ? old : "of all kinds") < 0)
+	if (earlier && later && strcmp(earlier, later) == 0)
+		*ret = strdup(later);
+	else if (asprintf(ret, "%s in the later profile, %s in the earlier one", later ? later : "of all kinds",
+			  earlier ? earlier : "of all kinds") < 0)
 		*ret = NULL;
 	return *ret ? NULL : &hs_error_no_memory;
 }

@@ -19,8 +19,8 @@
 
 struct code_place {
 	const char *name; // short; "module+0x1234" without a symbol, "near NAME+0x12 in module" of a guess
-	const char
-		*full_name; // demangled, whole; the same without a symbol, "near NAME+0x12 in module+0x1234" of a guess
+	// Demangled, whole; the same without a symbol, "near NAME+0x12 in module+0x1234" of a guess.
+	const char *full_name;
 	const char *file;   // "" = unknown
 	const char *module; // base name of the loaded object; "" = unknown
 	int64_t line;       // 0 = unknown

@@ -13,8 +13,8 @@ enum site_change_order {
 };
 
 struct site_change {
-	const struct site *old,
-		*new; // borrowed; NULL = it has none. Of several that are one here the first in its list
+	// Borrowed; NULL = it has none. Of several that are one here the first in its list.
+	const struct site *old, *new;
 	struct profile_values before, after, change; // change = after - before
 	// Standard errors of the change's live bytes and blocks, as if the two were independent (views/diff.h); 0 =
 	// exact.

@@ -60,7 +60,7 @@ struct hs_error *stack_filter_add(struct stack_filter *filter, enum stack_filter
 		return &hs_error_no_memory;
 	if (status) {
 		regerror(status, &item.regex, reason, sizeof(reason));
-		return hs_error_create(HS_ERROR_BAD_DATA, "%s: '%s' is no regular expression: %s", origin, regex,
+		return hs_error_create(HS_ERROR_BAD_DATA, "%s: '%s' is not a regular expression: %s", origin, regex,
 				       reason);
 	}
 	filter->items[filter->count++] = item;

@@ -20,7 +20,7 @@ struct trend {
 	double early, late; // rates of the first half and of the last one; both have the middle value, or the two there
 	bool rises, falls;  // by more than three standard errors
 	bool levels_off;    // has risen, and has not any more in the second half
-	bool is_known;      // there are values enough; else only the first line of these is filled
+	bool is_known;      // there are values enough; else only first to gained are filled
 };
 
 // `errors`: standard error of each value, NULL = exact; those of one series may depend on each other in any way.

@@ -58,7 +58,8 @@ struct hs_error *rule_outside_malloc(const struct figures *figures, bool *applie
 				   rate_text(growth->anonymous.rate).text,
 				   rate_text(growth->all.live.gained / growth->seconds).text);
 	if (!error)
-		error = add_reason(ret, "all that was allocated and freed again makes %s: too little to lie behind it",
+		error = add_reason(ret,
+				   "all that was allocated and freed again accounts for %s: too little to explain it",
 				   rate_text(growth->all.temporary_rate).text);
 	if (!error)
 		error = add_reason(ret,
@@ -102,9 +103,10 @@ struct hs_error *rule_unexplained(const struct figures *figures, bool *applies_r
 	if (!*applies_ret)
 		return NULL;
 	ret->rate = figures->unexplained;
-	error = hs_format(&ret->text,
-			  "Undecided: the process grows by %s more than what is recorded, and what by is not shown",
-			  rate_text(figures->unexplained).text);
+	error = hs_format(
+		&ret->text,
+		"Undecided: the process grows by %s more than what is recorded, and the figures do not show by what",
+		rate_text(figures->unexplained).text);
 	if (!error)
 		error = add_reason(ret,
 				   "anonymous memory grows by %s, recorded live blocks by %s, malloc's heaps by %s",
@@ -121,7 +123,8 @@ struct hs_error *rule_unexplained(const struct figures *figures, bool *applies_r
 	return error;
 }
 
-// The cut from which on live bytes are well below their most, and no earlier one; `cuts` = never, or not to the end.
+// Whether live bytes have fallen below three quarters of their peak, and stay so through the last third. *peak_ret: the
+// cut of the peak, in any case.
 static bool has_fallen(const struct growth *growth, size_t *peak_ret)
 {
 	const size_t tail = (growth->cuts + 2) / 3;
@@ -233,7 +236,7 @@ struct hs_error *rule_undecided(const struct figures *figures, bool *applies_ret
 	if (!growth->memory_is_known)
 		error = hs_format(&ret->text, "Undecided: the process's memory cannot be read");
 	else if (figures->process_grows)
-		error = hs_format(&ret->text, "Undecided: the process grows by %s, and what by is not shown",
+		error = hs_format(&ret->text, "Undecided: the process grows by %s, and the figures do not show by what",
 				  rate_text(anonymous->rate).text);
 	else if (figures->top && figures->top->keeps)
 		error = say_kept(figures, ret);

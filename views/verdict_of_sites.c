@@ -16,7 +16,7 @@ static struct hs_error *add_support(const struct figures *figures, struct findin
 	if (figures->by_process)
 		return add_reason(ret, "the process's anonymous memory grows with it, by %s",
 				  rate_text(growth->anonymous.rate).text);
-	return add_reason(ret, "hardly any older block is freed meanwhile (%.0f since %s), so these come on top",
+	return add_reason(ret, "almost no older blocks were freed meanwhile (%.0f since %s), so these add to them",
 			  growth->untracked_frees_late, time_text(growth->middle).text);
 }
 

@@ -283,7 +283,7 @@ static bool judge(struct debuginfod *debuginfod, struct fetch *fetch, const char
 	if (fetch->is_interrupted) {
 		interrupt_clear();
 		debuginfod->has_given_up = true;
-		hs_warn("a signal ended the asking for debug information; going on without");
+		hs_warn("interrupted: going on without debuginfod");
 		return false;
 	}
 	if (!fetch->is_late && WIFEXITED(fetch->status) && WEXITSTATUS(fetch->status) == 0) {

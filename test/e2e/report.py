@@ -141,8 +141,8 @@ def converted():
     result = heapsnap("report", old, "-o", "-", "--format", "collapsed")
     check_equal((result.status, result.stdout.splitlines()), (0, lines), "on standard output")
     check("Profile of" in result.stderr, str(result))
-    check_refused(heapsnap("report", old, "-o", os.path.join(folder, "x.svg")), "ends as no format of heapsnap's", status=2)
-    check_refused(heapsnap("report", old, "--name", "x"), "exclude each other", status=2)
+    check_refused(heapsnap("report", old, "-o", os.path.join(folder, "x.svg")), "no format of heapsnap ends as", status=2)
+    check_refused(heapsnap("report", old, "--name", "x"), "cannot be combined", status=2)
     check_equal(sorted(os.listdir(folder)), ["copy.pb.gz", "new.pb.gz", "old.collapsed", "old.pb.gz"], "files")
 
 

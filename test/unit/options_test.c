@@ -233,8 +233,8 @@ static void test_settings(void)
 	bad("set 1 --exact --sample 1K", "only one of --sample");
 	bad("set 1 --sample 1K --sample 1K", "only one of --sample");
 	bad("set 1 --samples-per-word 1e-3 --budget 3", "only one of --sample");
-	bad("set 1 --exact --stop-recording", "exclude each other");
-	bad("set 1 --start-recording --stop-recording", "exclude each other");
+	bad("set 1 --exact --stop-recording", "cannot be combined");
+	bad("set 1 --start-recording --stop-recording", "cannot be combined");
 	bad("set 1 --exact --max-memory 1M",
 	    "--max-memory is only valid with check, attach, run, profile, why and top");
 	bad("set 1 --depth 0", "--depth expects a number from 1 to 256");
@@ -292,7 +292,7 @@ static void test_run(void)
 	bad("run --at-exit /dev/stdout -- a", "standard output is the command's");
 	bad("run --at-exit '' -- a", "name is empty");
 	bad("run -o x/ --every 1s -- a", "-o DIR/ is only valid with dump; add a file name to x/\n");
-	bad("run --format json -- a", "--format is of what -o and --at-exit write, and there is none");
+	bad("run --format json -- a", "--format needs -o or --at-exit");
 	CHECK_EQUAL(good("run --at-exit x --format json -- a").format, PROFILE_JSON);
 	bad("run --json -- a", "standard output is the command's, and has no room for --json; --at-exit FILE.json");
 	bad("run --at-exit x.json --json -- a", "has no room for --json");
@@ -367,12 +367,12 @@ static void test_processes(void)
 	CHECK_STRING(options.filter.container, "0123456789ab");
 	CHECK_EQUAL(good("status").pid_count, 0);
 	CHECK(good("status --name x").filter.name && good("check --user 0").filter.user);
-	bad("attach 1 --name a", "PID 1 and --name, --cgroup, --container, --user exclude each other");
-	bad("status 7 --user b", "exclude each other");
+	bad("attach 1 --name a", "PID 1 and --name, --cgroup, --container, --user cannot be combined");
+	bad("status 7 --user b", "cannot be combined");
 	bad("attach 1 --all", "--all needs --name, --cgroup, --container or --user");
 	bad("detach --all", "--all needs");
 	bad("dump --name x --all", "--all is only valid with attach, set and detach\n");
-	bad("report x --name y", "file x and --name, --cgroup, --container, --user exclude each other\n");
+	bad("report x --name y", "file x and --name, --cgroup, --container, --user cannot be combined\n");
 	bad("attach --name a --name b", "--name can be given once");
 	bad("attach --user a --user b", "--user can be given once");
 	bad("attach --name (", "--name expects a regular expression, got '('");

@@ -205,7 +205,7 @@ static void test_filter(const struct hand_profile *hand)
 	CHECK(!stack_filter_add(stack_filter, STACK_IGNORE, "(put){3}|nobody", "--ignore"));
 	error = stack_filter_add(stack_filter, STACK_IGNORE, "(", "--ignore");
 	CHECK(error && error->code == HS_ERROR_BAD_DATA);
-	CHECK_STRING(error ? error->message : "", "--ignore: '(' is no regular expression: Unmatched ( or \\(");
+	CHECK_STRING(error ? error->message : "", "--ignore: '(' is not a regular expression: Unmatched ( or \\(");
 	hs_error_destroy(error);
 	CHECK(!stack_filter_apply(stack_filter, &hand->named, &kept));
 	for (size_t i = 0; i < SERVICE_SAMPLES && kept; i++)

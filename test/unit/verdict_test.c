@@ -173,7 +173,7 @@ static void test_words(const struct hand_profile *hand, const struct site *sites
 		  { "of what it allocated in the first 30 s, 41.0 KiB/s ±<0.1 % is live still (41.0 KiB/s in the first half "
 		    "of that time, 41.0 KiB/s in the second)",
 		    "these blocks stay: none of them was freed after 40 s",
-		    "hardly any older block is freed meanwhile (0 since 30 s), so these come on top" } },
+		    "almost no older blocks were freed meanwhile (0 since 30 s), so these add to them" } },
 		{ "leak amid churn, and older blocks are freed",
 		  "Undecided: put (cache.cpp:18) keeps 41.0 KiB/s of the 20.0 MiB/s that it allocates, and that the process "
 		  "grows by it is not shown",

@@ -74,15 +74,15 @@ static void test_view_words(void)
 	bad("report x --by sites", "--by expects site, function, line, file, module, thread, size or age, got 'sites'");
 	bad("report x --sort size", "--sort expects live-bytes, live-blocks, alloc-bytes, alloc-blocks, error or name");
 	bad("report x --sort cumulative", "--sort expects");
-	bad("report x --focus (", "--focus: '(' is no regular expression");
-	bad("report x --ignore [", "--ignore: '[' is no regular expression");
+	bad("report x --focus (", "--focus: '(' is not a regular expression");
+	bad("report x --ignore [", "--ignore: '[' is not a regular expression");
 	bad("report x --tree --cumulative", "--cumulative is for rows");
 	bad("report x --tree --by site", "--tree needs --by function, line, file or module");
 	bad("report x --bottom-up --by thread", "--bottom-up needs --by");
 	bad("report x --cumulative --by age", "--cumulative needs --by");
 	bad("attach 1 --by site", "--by is only valid with run, dump, profile, report and diff");
 	CHECK_STRING(good("report x -o y").output, "y");
-	bad("report x -o y.svg", "y.svg ends as no format of heapsnap's: .pb.gz");
+	bad("report x -o y.svg", "no format of heapsnap ends as y.svg does: .pb.gz");
 	bad("diff a b -o - --json", "both want standard output");
 	bad("diff a b -o c/", "-o DIR/ is only valid with dump; add a file name to c/\n");
 	CHECK_STRING(good("dump 1 -o c/ --format json").output, "c/");
