@@ -268,8 +268,9 @@ static struct hs_error *print_tree(const struct options *options, const struct p
 // What to do where one row stands for nearly everything.
 static struct hs_error *print_own_hint(const struct options *options, const struct profile_view *view)
 {
+	const struct site_options of_sites = { options->view.order, view->kept };
 	struct own_hint hint;
-	struct hs_error *error = own_hint_make(&view->named, &view->sites, view->kept, &hint);
+	struct hs_error *error = own_hint_make(&view->named, &view->sites, &of_sites, &hint);
 
 	if (error)
 		return error;

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHARE_LEAST  0.8 // of all live bytes, in one site
-#define WITHIN_LEAST 0.5 // of the site's live bytes: how many a library must be on the way to
+#define SHARE_LEAST  0.8 // of what all sites hold, in one
+#define WITHIN_LEAST 0.5 // of what that one holds: how much a library must be on the way to
 enum {
 	STACKS_LEAST = 8, // of one site: fewer hide nothing
 	LIBRARIES_MOST = 3,
@@ -18,7 +18,7 @@ enum {
 
 // What one library is on the way to.
 struct library {
-	double bytes;
+	double weight;
 	size_t last_sample; // + 1, that was counted
 };
 
@@ -54,20 +54,15 @@ static bool is_library(const struct code_place *place)
 	       name_size(place->module) > 0;
 }
 
-static double live_bytes(const struct profile_sample *sample)
-{
-	return sample->values.live_bytes > 0 ? (double)sample->values.live_bytes : 0;
-}
-
-static struct hs_error *count_libraries(const struct place_groups *groups, const bool *of_site, const bool *kept,
-					struct library *libraries)
+static struct hs_error *count_libraries(const struct place_groups *groups, const bool *of_site,
+					const struct site_options *options, struct library *libraries)
 {
 	const struct named_profile *named = groups->named;
 	struct stack_buffer stack = { 0 };
 	struct hs_error *error = NULL;
 
 	for (size_t i = 0; i < named->profile->sample_count && !error; i++) {
-		if (!of_site[i] || (kept && !kept[i]))
+		if (!of_site[i] || (options->kept && !options->kept[i]))
 			continue;
 		error = stack_places(named, &named->profile->samples[i], &stack);
 		for (size_t k = 0; k < stack.count && !error; k++) {
@@ -76,7 +71,7 @@ static struct hs_error *count_libraries(const struct place_groups *groups, const
 			if (library->last_sample == i + 1 || !is_library(place_of(named, stack.items[k])))
 				continue;
 			library->last_sample = i + 1;
-			library->bytes += live_bytes(&named->profile->samples[i]);
+			library->weight += values_weight(&named->profile->samples[i].values, options->order);
 		}
 	}
 	stack_buffer_deinit(&stack);
@@ -89,10 +84,10 @@ static size_t take_most(struct library *libraries, size_t count, double least)
 	size_t most = SIZE_MAX;
 
 	for (size_t i = 0; i < count; i++)
-		if (libraries[i].bytes >= least && (most == SIZE_MAX || libraries[i].bytes > libraries[most].bytes))
+		if (libraries[i].weight >= least && (most == SIZE_MAX || libraries[i].weight > libraries[most].weight))
 			most = i;
 	if (most != SIZE_MAX)
-		libraries[most].bytes = -1;
+		libraries[most].weight = -1;
 	return most;
 }
 
@@ -119,33 +114,38 @@ static struct hs_error *write_regex(const struct place_groups *groups, struct li
 }
 
 // The site that stands for nearly everything; NULL = none does.
-static const struct site *dominant(const struct site_list *sites, double *share_ret)
+static const struct site *dominant(const struct site_list *sites, enum values_order order, double *weight_ret,
+				   double *share_ret)
 {
 	const struct site *most = NULL;
 	double all = 0;
 
+	*weight_ret = 0;
 	for (size_t i = 0; i < sites->count; i++) {
-		const struct site *site = &sites->items[i];
+		const double weight = values_weight(&sites->items[i].values, order);
 
-		all += (double)site->values.live_bytes;
-		if (!most || site->values.live_bytes > most->values.live_bytes)
-			most = site;
+		all += weight;
+		if (!most || weight > *weight_ret) {
+			most = &sites->items[i];
+			*weight_ret = weight;
+		}
 	}
-	*share_ret = most && all > 0 ? (double)most->values.live_bytes / all : 0;
+	*share_ret = all > 0 ? *weight_ret / all : 0;
 	return *share_ret >= SHARE_LEAST && most->is_own && most->stack_count >= STACKS_LEAST ? most : NULL;
 }
 
-struct hs_error *own_hint_make(const struct named_profile *named, const struct site_list *sites, const bool *kept,
-			       struct own_hint *ret)
+struct hs_error *own_hint_make(const struct named_profile *named, const struct site_list *sites,
+			       const struct site_options *options, struct own_hint *ret)
 {
 	HS_CLEANUP_FREE struct library *libraries = NULL;
 	HS_CLEANUP_FREE bool *of_site = NULL;
 	struct place_groups groups = { 0 };
 	const struct site *site;
 	struct hs_error *error;
+	double weight;
 
 	*ret = (struct own_hint){ 0 };
-	site = named->profile->is_difference ? NULL : dominant(sites, &ret->share);
+	site = named->profile->is_difference ? NULL : dominant(sites, options->order, &weight, &ret->share);
 	if (!site)
 		return NULL;
 	error = place_groups_make(named, UNIT_MODULE, &groups);
@@ -154,9 +154,9 @@ struct hs_error *own_hint_make(const struct named_profile *named, const struct s
 		error = libraries ? site_samples(named, site, &of_site) : &hs_error_no_memory;
 	}
 	if (!error)
-		error = count_libraries(&groups, of_site, kept, libraries);
+		error = count_libraries(&groups, of_site, options, libraries);
 	if (!error)
-		error = write_regex(&groups, libraries, WITHIN_LEAST * (double)site->values.live_bytes, &ret->regex);
+		error = write_regex(&groups, libraries, WITHIN_LEAST * weight, &ret->regex);
 	place_groups_deinit(&groups);
 	if (error)
 		own_hint_deinit(ret);

@@ -8,13 +8,12 @@
 
 struct own_hint {
 	char *regex;  // for --own: names of loaded objects, most first; owned; NULL = nothing to say
-	double share; // of the live bytes that the sites hold: what the one site has
+	double share; // of what the sites hold (values_weight): what the one site has
 };
 
-// *ret is owned by the caller. `kept`: of the profile's samples, those that the sites are made of; NULL = all.
-// HS_ERROR_NO_MEMORY.
-struct hs_error *own_hint_make(const struct named_profile *named, const struct site_list *sites, const bool *kept,
-			       struct own_hint *ret) HS_MUST_CHECK;
+// *ret is owned by the caller. `options`: what the sites were made with. HS_ERROR_NO_MEMORY.
+struct hs_error *own_hint_make(const struct named_profile *named, const struct site_list *sites,
+			       const struct site_options *options, struct own_hint *ret) HS_MUST_CHECK;
 void own_hint_deinit(struct own_hint *hint);
 
 #endif

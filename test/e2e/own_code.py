@@ -83,10 +83,11 @@ def clang():
     command = [find("clang"), "-cc1", "-triple", "x86_64-pc-linux-gnu", "-emit-obj", "-O1", "-fcxx-exceptions", "-fexceptions", "-x", "c++",
                *(word for folder in include_folders() for word in ("-internal-isystem", folder)), "-o", os.path.join(directory, "a.o"), source]
     check_sites(recorded(directory, command, options=("--own", "libclang|libLLVM")))
-    text = heapsnap("report", os.path.join(directory, "end.pb.gz")).stdout
+    whole = ("report", os.path.join(directory, "end.pb.gz"), "--sort", "alloc-bytes")
+    text = heapsnap(*whole).stdout
     hint = re.search(r"^One site holds (\d+) %, .* --own '(.*)'$", text, re.MULTILINE)
     check(hint and int(hint[1]) >= 80 and "libclang-cpp" in hint[2], f"the hint that these are clang's own: {text}")
-    text = heapsnap("report", os.path.join(directory, "end.pb.gz"), "--own", hint[2]).stdout
+    text = heapsnap(*whole, "--own", hint[2]).stdout
     check("--own" not in text, f"a hint that has been taken: {text}")
 
 

@@ -46,6 +46,8 @@ static const struct {
 	{ { { "ecba", 8, 0 } }, NULL, 0 },
 };
 
+static const struct site_options by_live = { ORDER_LIVE, NULL };
+
 // Repeats the second letter: functions that call themselves are other stacks of the same site.
 static size_t add_stacks(size_t first, const char *stack, unsigned count, int64_t bytes, char texts[][64],
 			 struct hand_sample *samples)
@@ -74,14 +76,14 @@ static void check_case(size_t number)
 	hand_make(&hand, places, PLACES, samples, count, 0x10000);
 	hand.named.places[BY_NAME].judgement.why = "pattern SmallVector::*";
 	CHECK(!sites_make(&hand.named, &sites));
-	CHECK(!own_hint_make(&hand.named, &sites, NULL, &hint));
+	CHECK(!own_hint_make(&hand.named, &sites, &by_live, &hint));
 	CHECK_STRING(hint.regex ? hint.regex : "none", cases[number].regex ? cases[number].regex : "none");
 	CHECK_EQUAL((int)(hint.share * 100 + 0.5), cases[number].percent);
 	own_hint_deinit(&hint);
 
 	// Of a difference, nothing.
 	hand.profile.is_difference = true;
-	CHECK(!own_hint_make(&hand.named, &sites, NULL, &hint));
+	CHECK(!own_hint_make(&hand.named, &sites, &by_live, &hint));
 	CHECK(!hint.regex);
 	sites_deinit(&sites);
 	hand_free(&hand);
@@ -93,6 +95,7 @@ static void test_kept(void)
 	char texts[2 * STACKS_MOST][64];
 	struct hand_sample samples[2 * STACKS_MOST];
 	bool kept[2 * STACKS_MOST] = { false };
+	const struct site_options options = { ORDER_LIVE, kept };
 	struct hand_profile hand;
 	struct own_hint hint;
 	struct site_list sites;
@@ -102,8 +105,33 @@ static void test_kept(void)
 	for (size_t i = count; i < end; i++)
 		kept[i] = true;
 	hand_make(&hand, places, PLACES, samples, end, 0x10000);
-	CHECK(!sites_make_of(&hand.named, &(struct site_options){ ORDER_LIVE, kept }, &sites));
-	CHECK(!own_hint_make(&hand.named, &sites, kept, &hint));
+	CHECK(!sites_make_of(&hand.named, &options, &sites));
+	CHECK(!own_hint_make(&hand.named, &sites, &options, &hint));
+	CHECK_STRING(hint.regex, "libLLVM-14");
+	own_hint_deinit(&hint);
+	sites_deinit(&sites);
+	hand_free(&hand);
+}
+
+// What is shown is what counts: all has been freed, but for the blocks of another site.
+static void test_allocated(void)
+{
+	const struct site_options by_allocated = { ORDER_ALLOCATED, NULL };
+	char texts[2 * STACKS_MOST][64];
+	struct hand_sample samples[2 * STACKS_MOST];
+	struct hand_profile hand;
+	struct own_hint hint;
+	struct site_list sites;
+	size_t count = add_stacks(0, "eba", 10, 100, texts, samples);
+
+	for (size_t i = 0; i < count; i++)
+		samples[i].live_bytes = samples[i].live_objects = 0;
+	count = add_stacks(count, "eg", 1, 50, texts, samples);
+	hand_make(&hand, places, PLACES, samples, count, 0x10000);
+	CHECK(!sites_make(&hand.named, &sites));
+	CHECK(!own_hint_make(&hand.named, &sites, &by_live, &hint));
+	CHECK(!hint.regex);
+	CHECK(!own_hint_make(&hand.named, &sites, &by_allocated, &hint));
 	CHECK_STRING(hint.regex, "libLLVM-14");
 	own_hint_deinit(&hint);
 	sites_deinit(&sites);
@@ -115,5 +143,6 @@ int main(void)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		check_case(i);
 	test_kept();
+	test_allocated();
 	return CHECK_RESULT();
 }
