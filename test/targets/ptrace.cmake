@@ -5,3 +5,5 @@ foreach(name ptrace_compute ptrace_failing_exec ptrace_signals ptrace_sleepers p
 endforeach()
 hs_target_program(ptrace_exec)
 target_link_libraries(ptrace_compute PRIVATE m)
+# Its stack is full: the loader would need room on it to look up a function, kilobytes with a large XSAVE area.
+target_link_options(ptrace_stacks PRIVATE LINKER:-z,now)
