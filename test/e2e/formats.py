@@ -81,7 +81,7 @@ def main():
     result = heapsnap("diff", path("out.pb.gz"), path("out.pb.gz"), "-o", path("diff.json"))
     check_equal(result.status, 0, str(result))
     check_equal(of_json(path("diff.json"))[0]["compared_with"], path("out.pb.gz"), "what was taken off")
-    for arguments, words in ((("-o", path("x"), "--format", "xml"), "--format expects"), (("--format", "json"), "-o writes, and there is none")):
+    for arguments, words in ((("-o", path("x"), "--format", "xml"), "--format expects"), (("--format", "json"), "--format needs -o")):
         result = heapsnap("dump", target.pid, *arguments)
         check(result.status == 2 and words in result.stderr, f"{arguments}: {result}")
     check(not os.path.exists(path("x")), "a file was written all the same")

@@ -3,6 +3,7 @@
 without heapsnap; and what run says of processes that it does not record.
 usage: run_children.py [CASE...]"""
 
+import contextlib
 import fcntl
 import glob
 import os
@@ -272,7 +273,8 @@ def slow_writers():
         if process.poll() is not None:
             return True
         for pid in [process.pid, *map(int, read_text(f"/proc/{process.pid}/task/{process.pid}/children").split())]:  # it stops itself for the command's
-            os.kill(pid, signal.SIGCONT)
+            with contextlib.suppress(ProcessLookupError):  # done meanwhile
+                os.kill(pid, signal.SIGCONT)
         return False
     wait_until(go_on, "the writers are done")
     check_equal((process.returncode, process.communicate()[1]), (0, b""), "end")
