@@ -133,8 +133,7 @@ struct hs_error *top_rows_callers(const struct named_profile *named, const struc
 		.depth_limit = CALLERS_DEPTH,
 		.limit = SIBLINGS_MOST,
 		.share_least = SHARE_LEAST,
-		.hidden = frame_class_bit(FRAME_ALLOCATOR) | frame_class_bit(FRAME_WRAPPER) |
-			  frame_class_bit(FRAME_CONTAINER),
+		.hidden = FRAME_PLUMBING_BITS,
 	};
 	struct hs_error *error;
 	bool *kept = NULL;

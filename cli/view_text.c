@@ -74,10 +74,7 @@ struct hs_error *view_check_file(const struct options *options, const struct hea
 // Frames that only pass on what another one asked for.
 static unsigned hidden_classes(const struct view_words *words)
 {
-	return words->all_frames
-		       ? 0
-		       : frame_class_bit(FRAME_ALLOCATOR) | frame_class_bit(FRAME_WRAPPER) |
-				 frame_class_bit(FRAME_CONTAINER) | frame_class_bit(FRAME_RUNTIME) | FRAME_START_BIT;
+	return words->all_frames ? 0 : FRAME_PLUMBING_BITS | frame_class_bit(FRAME_RUNTIME) | FRAME_START_BIT;
 }
 
 // pre: a unit of frames

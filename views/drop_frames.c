@@ -66,13 +66,6 @@ static void find_rows(struct search *search)
 	}
 }
 
-static bool is_plumbing(const struct code_place *place)
-{
-	const enum frame_class class = place->judgement.class;
-
-	return class == FRAME_ALLOCATOR || class == FRAME_WRAPPER || class == FRAME_CONTAINER;
-}
-
 static void find_kept(struct search *search)
 {
 	const struct named_profile *named = search->named;
@@ -84,7 +77,7 @@ static void find_kept(struct search *search)
 		for (size_t frame = 0; frame < count; frame++) {
 			const struct code_place *place = place_of(named, search->stack[frame]);
 
-			is_hidden = is_hidden && is_plumbing(place);
+			is_hidden = is_hidden && frame_class_is_plumbing(place->judgement.class);
 			if (!is_hidden && place->function != UINT32_MAX)
 				search->is_kept[place->function] = true;
 		}

@@ -11,8 +11,7 @@
 // Whether pprof may be told to hide what such a row matches: allocators, wrappers and containers in every module.
 static inline bool drop_regex_takes(const struct frame_pattern *row)
 {
-	return !row->within &&
-	       (row->class == FRAME_ALLOCATOR || row->class == FRAME_WRAPPER || row->class == FRAME_CONTAINER);
+	return !row->within && frame_class_is_plumbing(row->class);
 }
 
 // Of those rows i that may be taken and have wanted[i]; NULL = of all. In the syntax that RE2 and POSIX extended

@@ -2,11 +2,16 @@
 #include "views/frame_patterns.h"
 
 // clang-format off
-#define ALWAYS(class, via, text)         { FRAME_##class, via, NULL, text, NULL, false }
-#define PAIRS(via, without, text)        { FRAME_CONTAINER, via, without, text, NULL, false }
-#define WITHIN(module, class, via, text) { FRAME_##class, via, NULL, text, module, false }
-#define RUST(class, via, text)           { FRAME_##class, via, NULL, text, NULL, true }
-#define PLACE(class, text)               { FRAME_##class, NULL, NULL, text, NULL, false }
+#define ROW(class, via, without, text, module, is_rust, role) \
+	{ FRAME_##class, via, without, text, module, is_rust, ROLE_##role }
+#define ALWAYS(class, via, text)         ROW(class, via, NULL, text, NULL, false, NONE)
+#define PAIRS(via, without, text)        ROW(CONTAINER, via, without, text, NULL, false, NONE)
+#define WITHIN(module, class, via, text) ROW(class, via, NULL, text, module, false, NONE)
+#define RUST(class, via, text)           ROW(class, via, NULL, text, NULL, true, NONE)
+#define PLACE(class, text)               ROW(class, NULL, NULL, text, NULL, false, NONE)
+// In a module, NULL = in all.
+#define INTERPRETER(module, text)        ROW(RUNTIME, "interpreter", NULL, text, module, false, INTERPRETER)
+#define START(text)                      ROW(RUNTIME, "start of a program or thread", NULL, text, NULL, false, START)
 // clang-format on
 
 const struct frame_pattern frame_patterns[] = {
@@ -309,12 +314,12 @@ const struct frame_pattern frame_patterns[] = {
 	       "PyMethod_*,PyType_*,_PyType_*,PyObject_*,_PyObject_*,pymain_*,"
 	       "run_eval_code_obj,run_mod,PyCell_*,PyGen_*,_PyGen_*,PyIter_*,PyErr_*,_PyErr_*,PyThread_*,PySys_*,"
 	       "PyFrame_*,_PyFrame_*,PyMarshal_*,_PyAST_*,_PyPegen_*,PyAST_*}"),
-	ALWAYS(RUNTIME, FRAME_INTERPRETER,
-	       "{_PyEval_EvalFrame*,PyEval_EvalFrame*,_PyEval_Vector,_PyFunction_*,PyObject_Call*,_PyObject_Call*,"
-	       "_PyObject_FastCall*,_PyObject_MakeTpCall*,PyObject_Vectorcall*,_PyObject_Vectorcall*,PyVectorcall_*,"
-	       "_PyVectorcall_*,PyCFunction_*,_PyCFunction_*}"),
-	WITHIN("python", RUNTIME, FRAME_INTERPRETER,
-	       "{method_vectorcall*,cfunction_*,method_call,wrap_*,slot_tp_*,type_call,bounded_lru_*}"),
+	INTERPRETER(
+		NULL,
+		"{_PyEval_EvalFrame*,PyEval_EvalFrame*,_PyEval_Vector,_PyFunction_*,PyObject_Call*,_PyObject_Call*,"
+		"_PyObject_FastCall*,_PyObject_MakeTpCall*,PyObject_Vectorcall*,_PyObject_Vectorcall*,PyVectorcall_*,"
+		"_PyVectorcall_*,PyCFunction_*,_PyCFunction_*}"),
+	INTERPRETER("python", "{method_vectorcall*,cfunction_*,method_call,wrap_*,slot_tp_*,type_call,bounded_lru_*}"),
 
 	// node and V8
 	WITHIN("node", ALLOCATOR, NULL,
@@ -325,7 +330,7 @@ const struct frame_pattern frame_patterns[] = {
 	       "v8::internal::NewArray,v8::internal::AccountingAllocator::*,v8::internal::Zone::*,v8::base::Malloc,"
 	       "v8::base::Calloc}"),
 	ALWAYS(RUNTIME, NULL, "{v8::*,cppgc::*,napi_*}"),
-	ALWAYS(RUNTIME, FRAME_INTERPRETER, "Builtins_*"),
+	INTERPRETER(NULL, "Builtins_*"),
 	WITHIN("node", RUNTIME, NULL, "{node::*,icu_*,main}"),
 	ALWAYS(LIBRARY, NULL, "{uv_*,uv__*}"),
 	ALWAYS(WRAPPER, NULL, "{uv__malloc,uv__calloc,uv__realloc,uv__strdup,uv__strndup,uv__reallocf}"),
@@ -349,17 +354,17 @@ const struct frame_pattern frame_patterns[] = {
 	       "{rb_str_*,rb_enc_str_*,rb_usascii_str_*,rb_utf8_str_*,rb_external_str_*,rb_fstring*}"),
 	WITHIN("ruby", CONTAINER, "String", "str_*"),
 	ALWAYS(RUNTIME, NULL, "{rb_*,ruby_*}"),
-	ALWAYS(RUNTIME, FRAME_INTERPRETER, "{rb_vm_exec*,rb_vm_call*}"),
-	WITHIN("ruby", RUNTIME, FRAME_INTERPRETER, "{vm_exec*,vm_call_*,vm_sendish*,invoke_block*,ractor_safe_call*}"),
+	INTERPRETER(NULL, "{rb_vm_exec*,rb_vm_call*}"),
+	INTERPRETER("ruby", "{vm_exec*,vm_call_*,vm_sendish*,invoke_block*,ractor_safe_call*}"),
 	// PHP, Perl, Lua
 	ALWAYS(WRAPPER, NULL,
 	       "{_emalloc*,_ecalloc,_erealloc*,_estrdup,_safe_emalloc,__zend_malloc,__zend_calloc,__zend_realloc,"
 	       "zend_mm_*,Perl_safesysmalloc,Perl_safesyscalloc,Perl_safesysrealloc,luaM_*,l_alloc}"),
 	ALWAYS(RUNTIME, NULL,
 	       "{zend_*,Perl_*,perl_run,perl_parse,lua_*,luaL_*,luaV_*,luaD_*,luaH_*,luaS_*,luaC_*,luaF_*,luaX_*,luaY_*}"),
-	ALWAYS(RUNTIME, FRAME_INTERPRETER, "{luaV_execute,luaD_call*,Perl_runops*}"),
+	INTERPRETER(NULL, "{luaV_execute,luaD_call*,Perl_runops*}"),
 	WITHIN("php", RUNTIME, NULL, "php_*"),
-	WITHIN("php", RUNTIME, FRAME_INTERPRETER, "{execute_ex,zend_call_function*,zend_execute*}"),
+	INTERPRETER("php", "{execute_ex,zend_call_function*,zend_execute*}"),
 	// Go
 	ALWAYS(ALLOCATOR, NULL,
 	       "{runtime.mallocgc*,runtime.newobject,runtime.makeslice*,runtime.growslice,runtime.makemap*,"
@@ -386,11 +391,10 @@ const struct frame_pattern frame_patterns[] = {
 	       "allocate_dtv*,allocate_stack,__pthread_create_*,do_dlopen,init_cacheinfo,__new_exitfn,__cxa_atexit,"
 	       "__internal_atexit,atexit,exit,__run_exit_handlers,__exit_funcs*,re_compile_*,re_search*,regexec*,"
 	       "parse_expression*,__scandir*,__alloc_dir,__opendirat,__GI_*}"),
-	ALWAYS(RUNTIME, FRAME_START,
-	       "{_start,__libc_start_main,__libc_start_main_impl,__libc_start_call_main,__libc_start_main_stage2,"
-	       "libc_start_main_stage2,generic_start_main,start_thread,clone,clone3,__clone,__clone3,__GI___clone,"
-	       "thread_start,__libc_csu_init,call_init,_init,_fini,__do_global_ctors_aux,__thread_start,"
-	       "thread_start_*}"),
+	START("{_start,__libc_start_main,__libc_start_main_impl,__libc_start_call_main,__libc_start_main_stage2,"
+	      "libc_start_main_stage2,generic_start_main,start_thread,clone,clone3,__clone,__clone3,__GI___clone,"
+	      "thread_start,__libc_csu_init,call_init,_init,_fini,__do_global_ctors_aux,__thread_start,"
+	      "thread_start_*}"),
 };
 const size_t frame_pattern_count = sizeof(frame_patterns) / sizeof(frame_patterns[0]);
 

@@ -30,6 +30,7 @@ struct frame_pattern {
 	const char *text;
 	const char *within; // counts only in modules whose name, with or without "lib", begins so; NULL = in all
 	bool is_rust;       // counts only for names without parameters: a namespace of C++ may be called core as well
+	enum frame_role role;
 };
 
 extern const struct frame_pattern frame_patterns[];

@@ -335,7 +335,7 @@ static struct frame_judgement judgement_of(const struct pattern_entry *entry, co
 	const struct frame_pattern *row = entry->row;
 	bool is_without = row->via_without && name && !has_pairs(name);
 
-	return (struct frame_judgement){ row->class, entry->why, is_without ? row->via_without : row->via };
+	return (struct frame_judgement){ row->class, entry->why, is_without ? row->via_without : row->via, row->role };
 }
 
 static const struct frame_pattern *find_in_path(const struct frame_pattern *rows, size_t count, const char *path)
@@ -403,7 +403,7 @@ static struct frame_judgement judge_place(const struct frame_rules *rules, const
 	bool is_shared = module.at[module.size] != 0; // it has ".so" behind its name
 
 	if (row)
-		return (struct frame_judgement){ row->class, "source file", NULL };
+		return (struct frame_judgement){ .class = row->class, .why = "source file" };
 	module.size = module.size < sizeof(text) ? module.size : sizeof(text) - 1;
 	memcpy(text, module.at, module.size);
 	text[module.size] = 0;
@@ -413,10 +413,12 @@ static struct frame_judgement judge_place(const struct frame_rules *rules, const
 	if (is_shared)
 		row = find_in_path(folder_patterns, folder_pattern_count, frame->module);
 	if (row)
-		return (struct frame_judgement){ row->class, "folder of the module", NULL };
-	return frame->function[0] ? (struct frame_judgement){ FRAME_OWN, "no rule knows it", NULL }
-				  : (struct frame_judgement){ FRAME_UNKNOWN, "no name",
-							      is_made_code(frame->module) ? FRAME_MADE_CODE : NULL };
+		return (struct frame_judgement){ .class = row->class, .why = "folder of the module" };
+	if (frame->function[0])
+		return (struct frame_judgement){ .class = FRAME_OWN, .why = "no rule knows it" };
+	if (is_made_code(frame->module))
+		return (struct frame_judgement){ FRAME_UNKNOWN, "no name", "code made at run time", ROLE_MADE_CODE };
+	return (struct frame_judgement){ .class = FRAME_UNKNOWN, .why = "no name" };
 }
 
 struct frame_judgement frame_rules_judge(const struct frame_rules *rules, const struct frame_text *frame)
@@ -431,14 +433,14 @@ struct frame_judgement frame_rules_judge(const struct frame_rules *rules, const 
 	if (rules->user_count)
 		rule = user_rule_of(rules, frame, name, &by_name);
 	if (rule && (by_name || rule->kind == FRAME_RULE_LIBRARY))
-		return (struct frame_judgement){ rule->kind == FRAME_RULE_OWN ? FRAME_OWN : FRAME_LIBRARY, rule->why,
-						 NULL };
+		return (struct frame_judgement){ .class = rule->kind == FRAME_RULE_OWN ? FRAME_OWN : FRAME_LIBRARY,
+						 .why = rule->why };
 	if (frame->is_allocator)
-		return (struct frame_judgement){ FRAME_ALLOCATOR, "symbol of an allocator", NULL };
+		return (struct frame_judgement){ .class = FRAME_ALLOCATOR, .why = "symbol of an allocator" };
 	entry = frame->function[0] ? find_function(rules, frame, name) : NULL;
 	if (entry)
 		return judgement_of(entry, name); // a container's code in a module that is the user's is a container's
-	return rule ? (struct frame_judgement){ FRAME_OWN, rule->why, NULL } : judge_place(rules, frame);
+	return rule ? (struct frame_judgement){ .class = FRAME_OWN, .why = rule->why } : judge_place(rules, frame);
 }
 
 const struct frame_pattern *frame_rules_pattern(const struct frame_rules *rules, const char *function)

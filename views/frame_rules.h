@@ -30,23 +30,30 @@ struct frame_text {
 	bool is_allocator;       // as in struct profile_location
 };
 
+// Allocates for its caller, or keeps what it is given: never the answer to who has allocated.
+static inline bool frame_class_is_plumbing(enum frame_class class)
+{
+	return class == FRAME_ALLOCATOR || class == FRAME_WRAPPER || class == FRAME_CONTAINER;
+}
+
+// What a frame of a runtime does with other code.
+enum frame_role {
+	ROLE_NONE,
+	ROLE_INTERPRETER, // an interpreter's loop, or what calls a function of C from it: runs code without frames
+	ROLE_MADE_CODE,   // code made at run time that nothing names
+	ROLE_START,       // calls main, or a thread's function
+};
+
 // Texts live as long as the rules.
 struct frame_judgement {
 	enum frame_class class;
 	const char *why; // which rule said so, for people: "pattern ^std::…", "module libstdc++", "--own ^app::"
 	const char *via; // what a list of skipped frames calls it: "std::string", "unordered_map"; NULL = by its name.
 			 // std:: is left out where the word alone cannot be mistaken
+	enum frame_role role;
 };
 
-// `via` of an interpreter's loop, of what calls a function of C from it, and of code that was made at run time: what
-// runs code without frames, or without names, of its own.
-#define FRAME_INTERPRETER "interpreter"
-#define FRAME_MADE_CODE   "code made at run time"
-
 enum frame_rule_kind { FRAME_RULE_LIBRARY, FRAME_RULE_OWN };
-
-// `via` of what calls main, or a thread's function.
-#define FRAME_START "start of a program or thread"
 
 // "own", "library", "allocator", ...
 const char *frame_class_name(enum frame_class class);

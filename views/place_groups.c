@@ -134,10 +134,8 @@ struct hs_error *stack_places(const struct named_profile *named, const struct pr
 
 static bool is_hidden(const struct code_place *place, unsigned hidden)
 {
-	const char *via = place->judgement.via;
-
 	return hidden & frame_class_bit(place->judgement.class) ||
-	       (hidden & FRAME_START_BIT && via && strcmp(via, FRAME_START) == 0);
+	       (hidden & FRAME_START_BIT && place->judgement.role == ROLE_START);
 }
 
 // Of a stack with nobody's own code the runtime is all that there is to see.

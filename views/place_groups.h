@@ -44,6 +44,8 @@ struct group_text group_text(const struct place_groups *groups, uint32_t group);
 // A bit for each class of frames; one for those that begin a program or thread, whatever their class.
 static inline unsigned frame_class_bit(enum frame_class class) { return 1U << class; }
 #define FRAME_START_BIT (1U << FRAME_CLASS_COUNT)
+// Those of frame_class_is_plumbing.
+#define FRAME_PLUMBING_BITS (1U << FRAME_ALLOCATOR | 1U << FRAME_WRAPPER | 1U << FRAME_CONTAINER)
 
 // Zeroed = empty.
 struct stack_buffer {

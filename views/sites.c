@@ -43,16 +43,11 @@ static struct hs_error *read_stack(struct building *building, const struct profi
 	return error;
 }
 
-static bool is_plumbing(enum frame_class class)
-{
-	return class == FRAME_ALLOCATOR || class == FRAME_WRAPPER || class == FRAME_CONTAINER;
-}
-
 static bool runs_other_code(const struct building *building, uint32_t place)
 {
-	const char *via = building->named->places[place].judgement.via;
+	const enum frame_role role = building->named->places[place].judgement.role;
 
-	return via && (strcmp(via, FRAME_INTERPRETER) == 0 || strcmp(via, FRAME_MADE_CODE) == 0);
+	return role == ROLE_INTERPRETER || role == ROLE_MADE_CODE;
 }
 
 // Where in the stack the site is; stack_count = the stack is unknown.
@@ -70,7 +65,7 @@ static size_t find_site(const struct building *building, bool *own_ret)
 			*own_ret = true;
 			return i;
 		}
-		if (is_plumbing(class))
+		if (frame_class_is_plumbing(class))
 			continue;
 		if (called == none && runs_other_code(building, place))
 			called = last != none ? last : i;

@@ -269,6 +269,33 @@ static void test_speed(const struct frame_rules *rules)
 	CHECK(clock() - begin < 2 * CLOCKS_PER_SEC);
 }
 
+// What a frame does with other code, whatever a list of skipped frames calls it.
+static void test_roles(const struct frame_rules *rules)
+{
+	static const struct {
+		const char *function, *module;
+		enum frame_role role;
+	} cases[] = {
+		{ "_start", PROGRAM, ROLE_START },
+		{ "start_thread", LIBC, ROLE_START },
+		{ "PyObject_Call", PROGRAM, ROLE_INTERPRETER },
+		{ "Builtins_CEntry_Return1_ArgvOnStack_NoBuiltinExit", PROGRAM, ROLE_INTERPRETER },
+		{ "vm_exec_core", "/usr/lib/libruby-3.1.so.3.1", ROLE_INTERPRETER },
+		{ "vm_exec_core", PROGRAM, ROLE_NONE },
+		{ "", "//anon", ROLE_MADE_CODE },
+		{ "", "", ROLE_MADE_CODE },
+		{ "", PROGRAM, ROLE_NONE },
+		{ "malloc", LIBC, ROLE_NONE },
+		{ "main", PROGRAM, ROLE_NONE },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct frame_text frame = { cases[i].function, "", "", cases[i].module, false };
+
+		CHECK_EQUAL(frame_rules_judge(rules, &frame).role, cases[i].role);
+	}
+}
+
 int main(void)
 {
 	struct frame_rules *rules = NULL;
@@ -281,6 +308,7 @@ int main(void)
 	check_cases(rules, CASES(others));
 	test_long_paths(rules);
 	test_why(rules);
+	test_roles(rules);
 	test_user_rules();
 	test_bad_rules();
 	test_table();

@@ -39,7 +39,7 @@ static void test_hidden(void)
 		hand_make(&hand, places, PLACES, &sample, 1, 0x10000);
 		for (size_t k = 0; k < hand.named.place_count; k++)
 			if (strcmp(hand.named.places[k].name, "_start") == 0)
-				hand.named.places[k].judgement.via = FRAME_START;
+				hand.named.places[k].judgement.role = ROLE_START;
 		CHECK(!place_groups_make(&hand.named, UNIT_FUNCTION, &groups));
 		CHECK(!stack_groups(&groups, &hand.profile.samples[0], cases[i].hidden, &stack));
 		for (size_t k = 0; k < stack.count; k++) {
