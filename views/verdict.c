@@ -24,6 +24,7 @@ static const struct {
 	{ VERDICT_NOTHING_GROWS, rule_nothing_grows, true },
 	{ VERDICT_UNDECIDED, rule_undecided, true },
 };
+_Static_assert(sizeof(rules) / sizeof(rules[0]) <= VERDICT_FINDINGS_MAX, "each may find something");
 
 static void support(struct figures *figures)
 {

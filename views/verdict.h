@@ -23,7 +23,7 @@ enum verdict_kind {
 	VERDICT_KIND_COUNT
 };
 
-enum { FINDING_REASONS_MAX = 5 };
+enum { FINDING_REASONS_MAX = 8, VERDICT_FINDINGS_MAX = 12 };
 
 struct finding {
 	enum verdict_kind kind;
@@ -35,8 +35,8 @@ struct finding {
 };
 
 struct verdict {
-	struct finding findings[VERDICT_KIND_COUNT]; // that what accounts for most first
-	size_t count;                                // at least 1
+	struct finding findings[VERDICT_FINDINGS_MAX]; // that what accounts for most first
+	size_t count;                                  // at least 1
 };
 
 // "steady-leak", ...: for programs.
