@@ -70,10 +70,8 @@ static void kill_and_reap(struct hs_run *run)
 {
 	int status;
 
-	kill(run->process.pid, SIGKILL);
-	while (!stop_kept_end(run->process.pid, &status) && waitpid(run->process.pid, &status, __WALL) < 0 &&
-	       errno == EINTR)
-		;
+	if (!stop_kept_end(run->process.pid, &status))
+		stop_kill_child(run->process.pid, &status);
 }
 
 // From the stop of an exec: brings the program to its beginning, attaches, and lets it run, followed. On failure it

@@ -23,7 +23,8 @@ enum {
 	MEMBERS_MOST = 200, // followed at one time; each takes two descriptors
 	WAITING_MOST = 64,  // heaps that wait for a writer: of more processes none is taken
 	TOLD_MOST = 3,      // processes that could not be recorded, each in a message
-	LOOK_MS = 1000,     // a stop may be missed: all are looked at so often
+	LOOK_MS = 50,       // a stop may be missed: it is looked for so often
+	LOOK_ALL_MS = 1000, // and at all so often
 	ROUND_MOST = 100,   // stops in one round
 	LEAVE_MS = 1000,
 	HELD_ALWAYS = 40, // programs, however long that takes
@@ -301,7 +302,7 @@ static bool look(struct run_family *family, struct hs_run_event *ret)
 
 	if (look_at_found(family, &all, ret))
 		return true;
-	if (!all && now - family->looked_ns < LOOK_MS * UINT64_C(1000000))
+	if (!all && now - family->looked_ns < LOOK_ALL_MS * UINT64_C(1000000))
 		return false;
 	family->looked_ns = now;
 	return look_at_all(family, ret);

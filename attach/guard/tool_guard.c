@@ -18,6 +18,9 @@
 
 enum { FIRST_PROCESS = 1, WATCHDOG_SECONDS = 60 };
 
+// What the child gets, but for SIGCHLD: what ends the tool, and what `run` hands to its command (lib/run_signals.c).
+static const int handed_on[] = { SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH };
+
 // Ends as the child has ended; by its signal where that can be: not as the first process of a PID namespace.
 static _Noreturn void end_like(int status)
 {
@@ -96,10 +99,8 @@ struct hs_error *tool_guard_begin(void)
 		return NULL;
 	begun = true;
 	sigemptyset(&waited);
-	sigaddset(&waited, SIGCHLD);
-	sigaddset(&waited, SIGINT);
-	sigaddset(&waited, SIGTERM);
-	sigaddset(&waited, SIGHUP);
+	for (size_t i = 0; i < sizeof(handed_on) / sizeof(handed_on[0]); i++)
+		sigaddset(&waited, handed_on[i]);
 	sigprocmask(SIG_BLOCK, &waited, &mask);
 	freeze_watchdog_share();
 	fflush(NULL);

@@ -18,6 +18,21 @@ static struct hs_error *write_word(pid_t tid, const struct hold_place *place, co
 	return ptrace_poke(tid, place->address + (uint64_t)number * WORD, word);
 }
 
+// *mask_ret: the thread's mask where SIGTRAP is blocked in it, else 0.
+static struct hs_error *read_mask(pid_t tid, uint64_t *mask_ret)
+{
+	uint64_t mask;
+	struct hs_error *error = ptrace_get_signal_mask(tid, &mask);
+
+	*mask_ret = !error && (mask >> (SIGTRAP - 1) & 1) ? mask : 0;
+	return error;
+}
+
+struct hs_error *hold_place_block_again(pid_t tid, const struct hold_place *place)
+{
+	return place->mask ? ptrace_set_signal_mask(tid, place->mask) : NULL;
+}
+
 struct hs_error *hold_place_set_breakpoint(pid_t tid, const struct target_memory *memory, struct hold_place *place)
 {
 	struct hs_error *error;
@@ -26,6 +41,8 @@ struct hs_error *hold_place_set_breakpoint(pid_t tid, const struct target_memory
 	if (!place->address)
 		return NULL;
 	error = target_memory_read(memory, place->address, place->code, WORD);
+	if (!error && !place->mask)
+		error = read_mask(tid, &place->mask);
 	if (error)
 		return error;
 	place->is_set = true;
@@ -73,28 +90,19 @@ static struct hs_error *take_code(pid_t tid, const struct hold_place *place)
 	return error;
 }
 
-static struct hs_error *is_blocked(pid_t tid, bool *ret)
-{
-	uint64_t mask;
-	struct hs_error *error = ptrace_get_signal_mask(tid, &mask);
-
-	*ret = !error && (mask >> (SIGTRAP - 1) & 1);
-	return error;
-}
-
 struct hs_error *hold_place_set_guarded(pid_t tid, const struct target_memory *memory, struct hold_place *place,
 					bool *fits_ret)
 {
 	struct hs_error *error;
-	bool blocked;
+	uint64_t mask;
 
 	*fits_ret = false;
 	if (!place->address)
 		return NULL;
-	error = is_blocked(tid, &blocked);
-	if (!error && !blocked)
+	error = read_mask(tid, &mask);
+	if (!error && !mask)
 		error = target_memory_read(memory, place->address, place->code, GUARDED_TRAP_SIZE);
-	if (error || blocked || !arch_guarded_trap(place->code, &place->trap))
+	if (error || mask || !arch_guarded_trap(place->code, &place->trap))
 		return error;
 	error = write_code(tid, place);
 	if (!error)
@@ -161,5 +169,6 @@ struct hs_error *hold_place_leave(pid_t tid, const struct hold_place *place, con
 	if (error || !is_inside(place, stop, &registers))
 		return error;
 	registers_set_pc(&registers, place->address);
-	return ptrace_set_registers(tid, &registers);
+	error = ptrace_set_registers(tid, &registers);
+	return error ? error : hold_place_block_again(tid, place);
 }

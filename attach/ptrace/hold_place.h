@@ -21,6 +21,9 @@ struct hold_place {
 	uint64_t address; // 0 = none
 	bool is_set, is_guarded;
 	uint8_t code[GUARDED_TRAP_SIZE]; // what was there; of a breakpoint the first word alone
+	// Of a breakpoint: the thread's mask where SIGTRAP is blocked in it, else 0. The kernel takes SIGTRAP out of it
+	// when a trap is met (force_sig_info_to_task in kernel/signal.c).
+	uint64_t mask;
 	// Of a guarded one.
 	struct guarded_trap trap;
 	uint8_t old_action[HS_KERNEL_SIGACTION_SIZE];
@@ -39,6 +42,8 @@ struct hs_error *hold_place_take(pid_t tid, const struct target_memory *memory, 
 // Whether the stop is the place's.
 struct hs_error *hold_place_is_met(pid_t tid, const struct hold_place *place, const struct stop *stop,
 				   bool *ret) HS_MUST_CHECK;
+// After a trap or a single step: SIGTRAP is blocked again, where it was.
+struct hs_error *hold_place_block_again(pid_t tid, const struct hold_place *place) HS_MUST_CHECK;
 // A thread that stands in the place, or behind its trap, stands at its beginning afterwards.
 struct hs_error *hold_place_leave(pid_t tid, const struct hold_place *place, const struct stop *stop) HS_MUST_CHECK;
 

@@ -28,11 +28,11 @@ static _Noreturn void execute(char *const *command, int go, int said)
 	_exit(127);
 }
 
-static void end_child(pid_t pid)
+static void end_child(pid_t tid)
 {
-	kill(pid, SIGKILL);
-	while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
-		;
+	int status;
+
+	stop_kill_child(tid, &status);
 }
 
 // Until it has executed the program.

@@ -135,7 +135,9 @@ bool holding_has_places(const struct holding *holding)
 	return holding->places[PLACE_ENTRY].is_set || holding->places[PLACE_LOADER].is_set;
 }
 
-static bool loader_is_done(const struct holding *holding)
+// glibc calls the function before it adds libraries as well, and for each namespace: those of auditors come first
+// (LD_AUDIT). musl calls it once.
+static bool loader_is_done(struct holding *holding)
 {
 	uint64_t address = holding->r_debug;
 	struct r_debug debug;
@@ -146,7 +148,10 @@ static bool loader_is_done(const struct holding *holding)
 	if (!error)
 		error = target_memory_read(&holding->memory, address, &debug, sizeof(debug));
 	hs_error_destroy(error);
-	return !error && debug.r_state == RT_CONSISTENT && debug.r_map;
+	if (error)
+		return false;
+	holding->has_added |= debug.r_state == RT_ADD;
+	return debug.r_state == RT_CONSISTENT && debug.r_map && (holding->has_added || !holding->r_debug);
 }
 
 bool stop_is_of_all(const struct stop *stop) { return stop->kind == STOP_EVENT && stop->signal != SIGTRAP; }
@@ -172,6 +177,8 @@ static struct hs_error *step_over(struct holding *holding, struct hold_place *pl
 		error = launch_next_stop(pid, &stop);
 	if (!error && (stop.kind == STOP_EXITED || stop.kind == STOP_UNKNOWN))
 		return launch_ended(pid);
+	if (!error)
+		error = hold_place_block_again(pid, place);
 	if (!error)
 		error = hold_place_set_breakpoint(pid, &holding->memory, place);
 	if (error)

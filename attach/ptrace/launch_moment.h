@@ -22,6 +22,7 @@ struct holding {
 	bool is_guarded;          // the loader's place alone is set
 	uint64_t r_debug;         // address; 0 = the loader does not say
 	uint64_t r_debug_pointer; // address of that address; 0 = so too
+	bool has_added;           // the loader has said that it adds libraries
 	bool after_constructors;  // at the entry point constructors have run
 	bool is_followed;         // launch_held: it stays in stops of the whole process
 	bool is_stopped;          // in one of these

@@ -116,6 +116,19 @@ void stop_consume(pid_t tid)
 	}
 }
 
+void stop_kill_child(pid_t tid, int *status_ret)
+{
+	pid_t found;
+
+	*status_ret = 0;
+	kill(tid, SIGKILL);
+	do {
+		found = waitpid(tid, status_ret, __WALL);
+		if (found == tid && WIFSTOPPED(*status_ret))
+			hs_error_destroy(ptrace_continue(tid, 0)); // or killed in this stop as well
+	} while (found < 0 ? errno == EINTR : WIFSTOPPED(*status_ret));
+}
+
 void stop_keep_end(pid_t tid)
 {
 	kept.tid = tid;

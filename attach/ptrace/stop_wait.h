@@ -43,6 +43,11 @@ struct stop stop_wait(pid_t tid, uint64_t deadline, bool interruptible);
 // requests only then (looks_like_a_spurious_pid in kernel/ptrace.c), and is STOP_NONE from there on.
 void stop_consume(pid_t tid);
 
+// Kills a child of the tool (`tid`: its first thread) and waits for its end, over the stops on its way there where it
+// is traced: without somebody to let it go on it stands before its end, with all that it has open. *status_ret as of
+// waitpid(2).
+void stop_kill_child(pid_t tid, int *status_ret);
+
 // The end of the tool's own child is told to the tool alone, and only once: where it is consumed, which may happen in
 // the middle of a freeze, its status is kept from now on. stop_kept_end: whether it was; *status_ret as of waitpid(2).
 void stop_keep_end(pid_t tid);

@@ -11,8 +11,8 @@ import subprocess
 import sys
 import time
 
-from harness import (HEAPSNAP, as_user, check, check_equal, copy_for_everybody, heapsnap, leave_out, run_cases, say, start, status_fields, target_path,
-                     temporary_directory, wait_until)
+from harness import (HEAPSNAP, as_user, check, check_equal, copy_for_everybody, heapsnap, leave_out, read_text, run_cases, say, start, status_fields,
+                     target_path, temporary_directory, wait_until)
 from profiles import by_innermost
 
 PROGRAM = target_path("run_command")
@@ -56,6 +56,7 @@ def beginning():
     check("in_constructor" in result.stderr and "Nothing lost" in result.stderr, f"no summary: {result}")
     if os.path.exists(STATIC):
         recorded("say", "hello", status=0, program=STATIC)
+    recorded("say", "hello", status=0, environment={"LD_AUDIT": target_path("libaudit_library.so")})
     check_equal(run("say", "x", options=["-q"]).stderr, "", "with -q")
     check_equal(heapsnap("run", "-q", PROGRAM, "say", "--json", "say", "-q").stdout, "--json\n-q\n", "without -- options end where the command begins")
     say("  what a constructor and main have allocated first is recorded, in a program with libraries and without")
@@ -304,8 +305,21 @@ def killed():
     os.kill(program, signal.SIGTERM)
 
 
+def ended_early():
+    """A signal that ends heapsnap while the command is on its way ends both."""
+    for request in (1, 2, 3):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            process = start([HEAPSNAP, "run", "-q", "--", PROGRAM, "sleep", "100"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                            stderr=subprocess.DEVNULL, env={**os.environ, "HEAPSNAP_STOP_AT_REQUEST": str(request)})
+            wait_until(lambda: status_fields(process.pid, process.pid, ["State"])["State"].startswith("T"), "heapsnap stops itself")
+            process.send_signal(number)
+            process.send_signal(signal.SIGCONT)
+            check_equal(process.wait(60), 125, f"status, with {number} at request {request}")
+    say("  a signal on the way ends both")
+
+
 def first_process():
-    """As the first process of a container it waits for processes whose parents have ended."""
+    """As the first process of a container it waits for processes whose parents have ended, and hands signals on."""
     if os.geteuid() != 0:
         leave_out("root")
         return
@@ -315,6 +329,18 @@ def first_process():
         check_equal(result.status, 0, str(result))
         states = result.stdout.splitlines()
         check(len(states) >= 3 and not [state for state in states if "zombie" in state], f"processes that nobody waits for: {states}")
+        numbers = [signal.SIGUSR1, signal.SIGWINCH, signal.SIGQUIT, signal.SIGUSR2, signal.SIGTERM]
+        listener = ("import signal, sys\nfor number in sys.argv[1:]:\n    signal.signal(int(number), lambda number, _: print(number, flush=True))\n"
+                    "print('ready', flush=True)\nwhile True:\n    signal.pause()")
+        process = start(["unshare", "--pid", "--fork", "--mount-proc", HEAPSNAP, "run", "-q", *option, "--", sys.executable, "-c", listener,
+                         *[str(number.value) for number in numbers]], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        check_equal(process.stdout.readline(), b"ready\n", "first line")
+        first = int(read_text(f"/proc/{process.pid}/task/{process.pid}/children").split()[0])
+        for number in numbers:
+            os.kill(first, number)
+            check_equal(process.stdout.readline(), f"{number.value}\n".encode(), f"{number} arrives")
+        os.kill(first, signal.SIGKILL)
+        process.communicate(timeout=60)
     say("  as the first process of a container")
 
 
@@ -338,4 +364,4 @@ def ordinary_user():
     say("  an ordinary user's, with profiles meanwhile; not a set-user-ID program")
 
 
-run_cases([beginning, ends, threads, executes, streams, signals, terminal, stopped, meanwhile, views, refused, anyway, steps, killed, first_process, ordinary_user], "run")
+run_cases([beginning, ends, threads, executes, streams, signals, terminal, stopped, meanwhile, views, refused, anyway, steps, killed, ended_early, first_process, ordinary_user], "run")
