@@ -13,6 +13,7 @@
 #include "cli/view_json.h"
 #include "cli/view_text.h"
 #include "lib/dump_path.h"
+#include "views/memory_json.h"
 
 #include <string.h>
 

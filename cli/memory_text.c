@@ -11,14 +11,3 @@ void memory_print(const struct options *options, const char *before, const struc
 		      number_bytes(memory->anonymous, anonymous), memory->swapped ? "; swapped out " : "",
 		      memory->swapped ? number_bytes(memory->swapped, swapped) : "");
 }
-
-void memory_put_json(struct json *json, const struct profile_memory *memory)
-{
-	if (!memory->is_known)
-		return;
-	json_open(json, "memory", '{');
-	json_number(json, "rss", memory->rss);
-	json_number(json, "anonymous", memory->anonymous);
-	json_number(json, "swapped", memory->swapped);
-	json_close(json, '}');
-}

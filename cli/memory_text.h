@@ -3,14 +3,10 @@
 #ifndef HEAPSNAP_CLI_MEMORY_TEXT_H
 #define HEAPSNAP_CLI_MEMORY_TEXT_H
 
-#include "base/json.h"
 #include "cli/options.h"
 #include "snapshot/heap_profile.h"
 
 // A line: `before`, and " RSS 398.0 MiB (anonymous 391.2 MiB)".
 void memory_print(const struct options *options, const char *before, const struct profile_memory *memory);
-
-// "memory", an object; nothing where it is not known.
-void memory_put_json(struct json *json, const struct profile_memory *memory);
 
 #endif

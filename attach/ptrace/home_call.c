@@ -141,9 +141,10 @@ static struct hs_error *go(struct going *going, const struct home_code *code,
 	struct hs_error *error = ptrace_get_registers(going->tid, &going->home);
 	uint64_t scratch;
 
+	if (error)
+		return error;
 	(void)arch_rewind_syscall(&going->home);
-	if (!error)
-		error = build_frame(going, code, action);
+	error = build_frame(going, code, action);
 	if (!error)
 		error = write_frame(going);
 	if (error)

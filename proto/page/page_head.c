@@ -5,6 +5,7 @@
 #include "base/printable.h"
 #include "proto/page/page_tree.h"
 #include "views/completeness.h"
+#include "views/memory_json.h"
 #include "views/other_heaps.h"
 
 static const int64_t NS_PER_MS = 1000000;
@@ -82,26 +83,13 @@ static struct hs_error *write_completeness(const struct heap_profile *profile, c
 	return error ? error : write_text(json, "completeness", text);
 }
 
-static void write_memory(const struct profile_memory *memory, struct json *json)
-{
-	if (!memory->is_known) {
-		json_null(json, "memory");
-		return;
-	}
-	json_open(json, "memory", '{');
-	json_number(json, "rss", memory->rss);
-	json_number(json, "anonymous", memory->anonymous);
-	json_number(json, "swapped", memory->swapped);
-	json_close(json, '}');
-}
-
 // What of the process is in here.
 static struct hs_error *write_extent(const struct heap_profile *profile, const struct page_options *options,
 				     struct json *json)
 {
 	struct hs_error *error = write_text(json, "selection", profile->selection);
 
-	write_memory(&profile->memory, json);
+	memory_put_json(json, &profile->memory);
 	if (!error)
 		error = write_text(json, "other_heap", other_heap_text(profile));
 	return error ? error : write_completeness(profile, options, json);

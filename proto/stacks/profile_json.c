@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "snapshot/size_age.h"
+#include "views/memory_json.h"
 
 #include <stdlib.h>
 
@@ -25,17 +26,6 @@ static void put_values(struct json *json, const struct heap_profile *profile, co
 	json_number(json, "live_bytes_error", profile_bytes_error(profile, values->live_bytes_variance));
 }
 
-static void put_memory(struct json *json, const struct profile_memory *memory)
-{
-	if (!memory->is_known)
-		return;
-	json_open(json, "memory", '{');
-	json_number(json, "rss", memory->rss);
-	json_number(json, "anonymous", memory->anonymous);
-	json_number(json, "swapped", memory->swapped);
-	json_close(json, '}');
-}
-
 static void put_head(struct json *json, const struct heap_profile *profile, const char *compared_with)
 {
 	json_string(json, "heapsnap", HEAPSNAP_VERSION);
@@ -46,7 +36,7 @@ static void put_head(struct json *json, const struct heap_profile *profile, cons
 	json_integer(json, "duration_ns", profile->duration_ns);
 	if (compared_with)
 		json_string(json, "compared_with", compared_with);
-	put_memory(json, &profile->memory);
+	memory_put_json(json, &profile->memory);
 	if (profile->selection)
 		json_string(json, "selection", profile->selection);
 	if (profile->selection && !profile->is_difference) {

@@ -305,6 +305,18 @@ def killed():
     os.kill(program, signal.SIGTERM)
 
 
+def blocked_trap():
+    """SIGTRAP is blocked in the command, though the breakpoint by which it is held then is met with it."""
+    mask = ["grep", "^SigBlk", "/proc/self/status"]
+    before = "import os, signal, sys; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTRAP]); os.execvp(sys.argv[1], sys.argv[1:])"
+    outputs = [subprocess.run([sys.executable, "-c", before, *tool, *mask], capture_output=True, text=True, timeout=60, check=False)
+               for tool in ([], [HEAPSNAP, "run", "-q", "--"], [HEAPSNAP, "run", "-q", "--children", "--"])]
+    check("10" in outputs[0].stdout, f"SIGTRAP is not blocked: {outputs[0]}")
+    for output in outputs[1:]:
+        check_equal((output.stdout, output.returncode), (outputs[0].stdout, 0), output.stderr)
+    say("  SIGTRAP stays blocked")
+
+
 def ended_early():
     """A signal that ends heapsnap while the command is on its way ends both."""
     for request in (1, 2, 3):
@@ -364,4 +376,4 @@ def ordinary_user():
     say("  an ordinary user's, with profiles meanwhile; not a set-user-ID program")
 
 
-run_cases([beginning, ends, threads, executes, streams, signals, terminal, stopped, meanwhile, views, refused, anyway, steps, killed, ended_early, first_process, ordinary_user], "run")
+run_cases([beginning, ends, threads, executes, streams, signals, terminal, stopped, meanwhile, views, refused, anyway, steps, killed, blocked_trap, ended_early, first_process, ordinary_user], "run")
