@@ -2,13 +2,12 @@
 #include "attach/ptrace/hold_place.h"
 
 #include "attach/arch/breakpoint.h"
-#include "attach/ptrace/home_call.h"
 #include "attach/ptrace/ptrace_call.h"
 
 #include <signal.h>
 #include <string.h>
 
-enum { WORD = sizeof(uint64_t), WORDS = GUARDED_TRAP_SIZE / WORD };
+enum { WORD = sizeof(uint64_t), WORDS = RAISE_CODE_SIZE / WORD };
 
 static struct hs_error *write_word(pid_t tid, const struct hold_place *place, const uint8_t *code, int number)
 {
@@ -50,99 +49,59 @@ struct hs_error *hold_place_set_breakpoint(pid_t tid, const struct target_memory
 	return ptrace_poke(tid, place->address, breakpoint_in_word(word));
 }
 
-static struct home_code home_code(const struct hold_place *place)
+// A signal that is ignored by default and comes at once; 0 = all of them are blocked. SIGURG: programs expect it at any
+// time, if they handle it at all.
+static struct hs_error *choose_signal(pid_t tid, int *ret)
 {
-	return (struct home_code){ place->address + place->trap.call, place->address + place->trap.restorer };
-}
+	static const int signals[] = { SIGURG, SIGWINCH };
+	uint64_t mask;
+	struct hs_error *error = ptrace_get_signal_mask(tid, &mask);
 
-static struct hs_error *set_handler(pid_t tid, const struct target_memory *memory, struct hold_place *place)
-{
-	const struct home_code code = home_code(place);
-	uint8_t action[HS_KERNEL_SIGACTION_SIZE];
-
-	arch_kernel_sigaction(place->address + place->trap.past, code.restorer, action);
-	return home_call_handle_trap(tid, memory, &code, action, place->old_action);
-}
-
-static struct hs_error *unset_handler(pid_t tid, const struct target_memory *memory, const struct hold_place *place)
-{
-	const struct home_code code = home_code(place);
-	uint8_t ours[HS_KERNEL_SIGACTION_SIZE];
-
-	return home_call_handle_trap(tid, memory, &code, place->old_action, ours);
-}
-
-static struct hs_error *write_code(pid_t tid, const struct hold_place *place)
-{
-	struct hs_error *error = NULL;
-
-	for (int i = WORDS; i-- > 0 && !error;)
-		error = write_word(tid, place, place->trap.idle, i);
+	*ret = 0;
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]) && !error && !*ret; i++)
+		if (!(mask >> (signals[i] - 1) & 1))
+			*ret = signals[i];
 	return error;
 }
 
-static struct hs_error *take_code(pid_t tid, const struct hold_place *place)
-{
-	struct hs_error *error = NULL;
-
-	for (int i = 0; i < WORDS; i++)
-		error = hs_error_join(error, write_word(tid, place, place->code, i));
-	return error;
-}
-
-struct hs_error *hold_place_set_guarded(pid_t tid, const struct target_memory *memory, struct hold_place *place,
+struct hs_error *hold_place_set_raising(pid_t tid, const struct target_memory *memory, struct hold_place *place,
 					bool *fits_ret)
 {
+	uint8_t code[RAISE_CODE_SIZE];
 	struct hs_error *error;
-	uint64_t mask;
+	int signal;
 
 	*fits_ret = false;
 	if (!place->address)
 		return NULL;
-	error = read_mask(tid, &mask);
-	if (!error && !mask)
-		error = target_memory_read(memory, place->address, place->code, GUARDED_TRAP_SIZE);
-	if (error || mask || !arch_guarded_trap(place->code, &place->trap))
-		return error;
-	error = write_code(tid, place);
+	error = choose_signal(tid, &signal);
 	if (!error)
-		error = set_handler(tid, memory, place);
-	if (error && (error->code == HS_ERROR_REMOTE || error->code == HS_ERROR_FAULT)) { // it was not made
-		hs_error_destroy(error);
-		return take_code(tid, place);
-	}
-	if (error)
-		return error; // it may be under way, and needs the code
-	*fits_ret = place->is_guarded = place->is_set = true;
-	return write_word(tid, place, place->trap.set, 0);
+		error = target_memory_read(memory, place->address, place->code, RAISE_CODE_SIZE);
+	if (error || !arch_raise_code(place->code, signal, code))
+		return error;
+	*fits_ret = place->is_set = true;
+	place->signal = signal;
+	// The first one last: until then the function returns.
+	for (int i = WORDS; i-- > 0 && !error;)
+		error = write_word(tid, place, code, i);
+	return error;
 }
 
-struct hs_error *hold_place_take(pid_t tid, const struct target_memory *memory, struct hold_place *place)
+struct hs_error *hold_place_take(pid_t tid, struct hold_place *place)
 {
-	struct hs_error *error;
+	struct hs_error *error = NULL;
 
 	if (!place->is_set)
 		return NULL;
 	place->is_set = false;
-	if (!place->is_guarded)
-		return write_word(tid, place, place->code, 0);
-	error = write_word(tid, place, place->trap.idle, 0);
-	if (!error)
-		error = unset_handler(tid, memory, place);
-	return error ? error : take_code(tid, place); // a handler that stays needs it
+	for (int i = 0; i < (place->signal ? WORDS : 1); i++)
+		error = hs_error_join(error, write_word(tid, place, place->code, i));
+	return error;
 }
 
-static bool is_trap(const struct stop *stop)
+static bool is_delivery(const struct stop *stop, int signal)
 {
-	return stop->kind == STOP_SIGNAL && !stop->event && stop->signal == SIGTRAP;
-}
-
-static bool is_inside(const struct hold_place *place, const struct stop *stop, const arch_registers *registers)
-{
-	if (place->is_guarded)
-		return registers_pc(registers) > place->address &&
-		       registers_pc(registers) < place->address + GUARDED_TRAP_SIZE;
-	return is_trap(stop) && breakpoint_met(registers) == place->address;
+	return stop->kind == STOP_SIGNAL && !stop->event && stop->signal == signal;
 }
 
 struct hs_error *hold_place_is_met(pid_t tid, const struct hold_place *place, const struct stop *stop, bool *ret)
@@ -151,11 +110,30 @@ struct hs_error *hold_place_is_met(pid_t tid, const struct hold_place *place, co
 	struct hs_error *error;
 
 	*ret = false;
-	if (!place->is_set || !is_trap(stop))
+	if (!place->is_set || !is_delivery(stop, place->signal ? place->signal : SIGTRAP))
 		return NULL;
 	error = ptrace_get_registers(tid, &registers);
-	*ret = !error && is_inside(place, stop, &registers);
-	return error;
+	if (error)
+		return error;
+	*ret = place->signal ? arch_raise_code_has_raised(registers_pc(&registers) - place->address)
+			     : breakpoint_met(&registers) == place->address;
+	return NULL;
+}
+
+// Where it stands in the place: at its beginning, and its stack as it was there.
+static bool go_back(const struct hold_place *place, const struct stop *stop, arch_registers *registers)
+{
+	const uint64_t offset = registers_pc(registers) - place->address;
+
+	if (place->signal) {
+		if (offset == 0 || offset >= RAISE_CODE_SIZE)
+			return false;
+		registers_set_sp(registers, registers_sp(registers) + arch_raise_code_pushed(offset));
+	} else if (!is_delivery(stop, SIGTRAP) || breakpoint_met(registers) != place->address) {
+		return false;
+	}
+	registers_set_pc(registers, place->address);
+	return true;
 }
 
 struct hs_error *hold_place_leave(pid_t tid, const struct hold_place *place, const struct stop *stop)
@@ -166,9 +144,8 @@ struct hs_error *hold_place_leave(pid_t tid, const struct hold_place *place, con
 	if (!place->is_set)
 		return NULL;
 	error = ptrace_get_registers(tid, &registers);
-	if (error || !is_inside(place, stop, &registers))
+	if (error || !go_back(place, stop, &registers))
 		return error;
-	registers_set_pc(&registers, place->address);
 	error = ptrace_set_registers(tid, &registers);
 	return error ? error : hold_place_block_again(tid, place);
 }

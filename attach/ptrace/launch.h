@@ -7,9 +7,9 @@
 // then. Without a loader, it is in the C library's beginning, where the main thread has got its thread pointer; where
 // that is not found, at main, or else at the entry point.
 //
-// What is written for it, into private memory of the process, is a trap in the loader's function (hold_place.h), or
-// else a breakpoint there and at the other place; all is taken out again before anything else is done. So one or two
-// pages of code are the process's own copies from then on, the same as their files.
+// What is written for it, into private memory of the process, is code in the loader's function that raises a signal
+// (hold_place.h), or else a breakpoint there and at the other place; all is taken out again before anything else is
+// done. So one or two pages of code are the process's own copies from then on, the same as their files.
 #ifndef HEAPSNAP_ATTACH_PTRACE_LAUNCH_H
 #define HEAPSNAP_ATTACH_PTRACE_LAUNCH_H
 

@@ -158,7 +158,7 @@ static struct hs_error *give_up(struct launch_held *held)
 	stop = stop_wait(pid, hs_monotonic_ns() + GIVE_UP_NS, false);
 	if (stop.kind == STOP_NONE)
 		return hs_error_create(HS_ERROR_TIMEOUT, "process %d does not stop%s", (int)pid,
-				       holding->is_guarded ? "" : ", and ends by SIGTRAP when it begins");
+				       holding->is_raising ? "" : ", and ends by SIGTRAP when it begins");
 	error = holding_leave_places(holding, &stop);
 	return error ? error : resume(holding->process, &stop);
 }

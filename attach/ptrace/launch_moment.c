@@ -90,32 +90,27 @@ static struct hs_error *find_places(struct holding *holding)
 	return NULL;
 }
 
-// A filter of the process's own may end it for setting a handler. One that the tool has as well lets it, as the tool
-// has set some.
-static bool may_call(const struct process *process)
+// A filter of the process's own may end it for a signal that it sends itself, or refuse that. One that the tool has as
+// well does what it does to the tool.
+static bool may_raise(const struct process *process)
 {
 	struct thread_facts facts;
 	struct hs_error *error = thread_facts_read(process, &facts);
 	const bool is_free = !error && !facts.seccomp_mode;
 
 	hs_error_destroy(error);
-	return is_free || prctl(PR_GET_SECCOMP) != 0;
+	return is_free || (prctl(PR_GET_SECCOMP) != 0 && kill(getpid(), 0) == 0);
 }
 
 static struct hs_error *set_places(struct holding *holding)
 {
 	const pid_t pid = holding->process->pid;
 	struct hs_error *error = NULL;
-	struct stop stop;
 
-	if (may_call(holding->process)) {
-		// the kernel writes the exec's result when it goes on from that stop
-		error = launch_stop_in_place(pid, &LAUNCH_PLAIN_STOP, &stop);
-		if (!error)
-			error = hold_place_set_guarded(pid, &holding->memory, &holding->places[PLACE_LOADER],
-						       &holding->is_guarded);
-	}
-	for (int i = 0; i < HOLDING_PLACES && !error && !holding->is_guarded; i++)
+	if (may_raise(holding->process))
+		error = hold_place_set_raising(pid, &holding->memory, &holding->places[PLACE_LOADER],
+					       &holding->is_raising);
+	for (int i = 0; i < HOLDING_PLACES && !error && !holding->is_raising; i++)
 		error = hold_place_set_breakpoint(pid, &holding->memory, &holding->places[i]);
 	return error;
 }
@@ -125,8 +120,7 @@ struct hs_error *holding_take_places(struct holding *holding)
 	struct hs_error *error = NULL;
 
 	for (int i = HOLDING_PLACES; i-- > 0;)
-		error = hs_error_join(error,
-				      hold_place_take(holding->process->pid, &holding->memory, &holding->places[i]));
+		error = hs_error_join(error, hold_place_take(holding->process->pid, &holding->places[i]));
 	return error;
 }
 
@@ -168,7 +162,7 @@ static struct hs_error *pass(struct holding *holding, const struct stop *stop)
 static struct hs_error *step_over(struct holding *holding, struct hold_place *place)
 {
 	const pid_t pid = holding->process->pid;
-	struct hs_error *error = hold_place_take(pid, &holding->memory, place);
+	struct hs_error *error = hold_place_take(pid, place);
 	struct stop stop;
 
 	if (!error)
@@ -196,8 +190,8 @@ static struct hs_error *take_place(struct holding *holding, const struct stop *s
 
 	*is_there_ret = is_entry || loader_is_done(holding);
 	*missed_ret = is_entry && holding->after_constructors;
-	if (place->is_guarded && !*is_there_ret)
-		return ptrace_continue(holding->process->pid, 0); // it stands behind the trap
+	if (place->signal && !*is_there_ret)
+		return ptrace_continue(holding->process->pid, 0); // without the signal
 	error = hold_place_leave(holding->process->pid, place, stop);
 	if (error)
 		return error;
@@ -293,18 +287,7 @@ struct hs_error *holding_leave_places(struct holding *holding, struct stop *stop
 		if (!error && is_met)
 			*stop = LAUNCH_PLAIN_STOP;
 	}
-	if (!error && holding->is_guarded && stop->kind == STOP_SIGNAL) {
-		const struct stop before = *stop;
-
-		error = launch_stop_in_place(pid, &before, stop);
-		if (!error)
-			error = hold_place_leave(pid, &holding->places[PLACE_LOADER], stop);
-	}
-	if (!error)
-		error = holding_take_places(holding);
-	if (!error && holding->is_guarded)
-		error = launch_stop_in_place(pid, &LAUNCH_PLAIN_STOP, stop);
-	return error;
+	return error ? error : holding_take_places(holding);
 }
 
 void holding_forget_places(struct holding *holding)

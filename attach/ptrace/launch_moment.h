@@ -19,7 +19,7 @@ struct holding {
 	const struct process *process;
 	struct target_memory memory;
 	struct hold_place places[HOLDING_PLACES];
-	bool is_guarded;          // the loader's place alone is set
+	bool is_raising;          // the loader's place alone is set, and harms nobody
 	uint64_t r_debug;         // address; 0 = the loader does not say
 	uint64_t r_debug_pointer; // address of that address; 0 = so too
 	bool has_added;           // the loader has said that it adds libraries

@@ -305,16 +305,21 @@ def killed():
     os.kill(program, signal.SIGTERM)
 
 
-def blocked_trap():
-    """SIGTRAP is blocked in the command, though the breakpoint by which it is held then is met with it."""
-    mask = ["grep", "^SigBlk", "/proc/self/status"]
-    before = "import os, signal, sys; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTRAP]); os.execvp(sys.argv[1], sys.argv[1:])"
-    outputs = [subprocess.run([sys.executable, "-c", before, *tool, *mask], capture_output=True, text=True, timeout=60, check=False)
-               for tool in ([], [HEAPSNAP, "run", "-q", "--"], [HEAPSNAP, "run", "-q", "--children", "--"])]
-    check("10" in outputs[0].stdout, f"SIGTRAP is not blocked: {outputs[0]}")
-    for output in outputs[1:]:
-        check_equal((output.stdout, output.returncode), (outputs[0].stdout, 0), output.stderr)
-    say("  SIGTRAP stays blocked")
+def signal_masks():
+    """Signals are blocked and ignored in the command as they were, those too by which it is held before it begins."""
+    mask = ["grep", "^Sig[BI]", "/proc/self/status"]
+    for how in (["SIGTRAP"], ["SIGURG", "SIGTRAP"], ["SIGURG", "SIGWINCH", "SIGTRAP"]):  # of the last the breakpoint is met
+        for blocks in (True, False):
+            each = ", ".join(f"signal.{name}" for name in how)
+            act = f"signal.pthread_sigmask(signal.SIG_BLOCK, [{each}])" if blocks else f"[signal.signal(number, signal.SIG_IGN) for number in ({each},)]"
+            before = f"import os, signal, sys; {act}; os.execvp(sys.argv[1], sys.argv[1:])"
+            outputs = [subprocess.run([sys.executable, "-c", before, *tool, *mask], capture_output=True, text=True, timeout=60, check=False)
+                       for tool in ([], [HEAPSNAP, "run", "-q", "--"], [HEAPSNAP, "run", "-q", "--children", "--"])]
+            numbers = [int(line.split()[1], 16) for line in outputs[0].stdout.splitlines()]
+            check(all(numbers[0 if blocks else 1] >> (getattr(signal, name) - 1) & 1 for name in how), f"{how} not as they were to be: {outputs[0]}")
+            for output in outputs[1:]:
+                check_equal((output.stdout, output.returncode), (outputs[0].stdout, 0), f"{how}, {'blocked' if blocks else 'ignored'}: {output.stderr}")
+    say("  signals that are blocked or ignored stay so")
 
 
 def ended_early():
@@ -376,4 +381,4 @@ def ordinary_user():
     say("  an ordinary user's, with profiles meanwhile; not a set-user-ID program")
 
 
-run_cases([beginning, ends, threads, executes, streams, signals, terminal, stopped, meanwhile, views, refused, anyway, steps, killed, blocked_trap, ended_early, first_process, ordinary_user], "run")
+run_cases([beginning, ends, threads, executes, streams, signals, terminal, stopped, meanwhile, views, refused, anyway, steps, killed, signal_masks, ended_early, first_process, ordinary_user], "run")
