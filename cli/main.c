@@ -90,6 +90,11 @@ static enum exit_status written(const struct options *options, enum exit_status 
 	return is_text && !console_is_written() && status == EXIT_DONE ? EXIT_REFUSED : status;
 }
 
+static enum exit_status refused(const struct options *options)
+{
+	return options->command == COMMAND_RUN ? EXIT_NOT_RUN : EXIT_REFUSED;
+}
+
 // With a frame of its own, for that of main is needed to say that there is no room for it.
 static __attribute__((noinline)) int run(int argc, char **argv, bool has_stack)
 {
@@ -111,14 +116,16 @@ static __attribute__((noinline)) int run(int argc, char **argv, bool has_stack)
 		fprintf(stderr,
 			"heapsnap: the limit of its own stack is below %d KiB: raise it (ulimit -s), and try again\n",
 			HS_TOOL_STACK >> 10);
-		return EXIT_REFUSED;
+		return refused(&options);
 	}
 	console_init(&options);
 	error = hs_tool_begin();
 	if (!error && options.wants_debuginfod)
 		error = hs_debuginfod_begin(options.debuginfod_ns, &options.debuginfod);
-	if (error)
-		return (int)console_fail(&options, error);
+	if (error) {
+		(void)console_fail(&options, error);
+		return refused(&options);
+	}
 
 	const enum exit_status status = written(&options, run_command(&options));
 

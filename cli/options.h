@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum exit_status { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2 };
+enum exit_status { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2, EXIT_NOT_RUN = 125 /* the command of `run` */ };
 
 struct options {
 	enum command command;

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 // As shells, env(1) and timeout(1) end where a command was not run.
-enum { STATUS_NOT_RUN = 125, STATUS_NOT_EXECUTABLE = 126, STATUS_NOT_FOUND = 127 };
+enum { STATUS_NOT_EXECUTABLE = 126, STATUS_NOT_FOUND = 127 };
 
 static void add_count(char *text, size_t size, size_t count, const char *words)
 {
@@ -268,7 +268,7 @@ static enum exit_status fail_to_begin(const struct options *options, struct hs_e
 	(void)console_fail(options, error);
 	if (!is_command && !is_interrupted)
 		console_explain(options, "the command was not run; --anyway runs it without recording it\n");
-	return (enum exit_status)(!is_command ? STATUS_NOT_RUN : is_unknown ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE);
+	return (enum exit_status)(!is_command ? EXIT_NOT_RUN : is_unknown ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE);
 }
 
 // Until the command ends. Returns in a process that writes a snapshot as well.

@@ -20,19 +20,34 @@
 
 enum { PLACE_ENTRY = 0, PLACE_LOADER = 1 };
 
-// The address of a symbol of the loader, or else of the program; 0 = it has none.
-static uint64_t find_symbol(const struct module_list *modules, bool of_loader, const char *name)
+static const struct module *find_main(const struct module_list *modules)
+{
+	for (size_t i = 0; i < modules->count; i++)
+		if (modules->items[i].is_main)
+			return &modules->items[i];
+	return NULL;
+}
+
+// The loader. NULL = it has none. Where it was itself executed (ld.so PROGRAM) it is the main program.
+static const struct module *find_loader(const struct module_list *modules)
+{
+	const struct module *main_module = find_main(modules);
+	struct elf_symbol symbol;
+
+	for (size_t i = 0; i < modules->count; i++)
+		if (modules->items[i].is_loader)
+			return &modules->items[i];
+	return main_module && elf_view_find_symbol(&main_module->elf, "_r_debug", &symbol) && symbol.dynamic
+		       ? main_module
+		       : NULL;
+}
+
+// 0 = there is none.
+static uint64_t find_symbol(const struct module *module, const char *name)
 {
 	struct elf_symbol symbol;
 
-	for (size_t i = 0; i < modules->count; i++) {
-		const struct module *module = &modules->items[i];
-
-		if ((of_loader ? module->is_loader : module->is_main) &&
-		    elf_view_find_symbol(&module->elf, name, &symbol))
-			return module->load_bias + symbol.value;
-	}
-	return 0;
+	return module && elf_view_find_symbol(&module->elf, name, &symbol) ? module->load_bias + symbol.value : 0;
 }
 
 // Where a program without a loader is held. At its entry point its thread has no thread pointer yet, by which the
@@ -46,22 +61,15 @@ static uint64_t find_beginning(const struct module_list *modules, bool *after_co
 	size_t i = 0;
 
 	while (!address && i < COUNT)
-		address = find_symbol(modules, false, names[i++]);
+		address = find_symbol(find_main(modules), names[i++]);
 	*after_constructors_ret = address && i == COUNT;
 	return address ? address : modules->entry;
-}
-
-static bool has_loader(const struct module_list *modules)
-{
-	for (size_t i = 0; i < modules->count; i++)
-		if (modules->items[i].is_loader)
-			return true;
-	return false;
 }
 
 static struct hs_error *find_places(struct holding *holding)
 {
 	struct module_list modules;
+	const struct module *loader;
 	struct proc_maps maps;
 	struct hs_error *error = proc_maps_read(holding->process, &maps);
 
@@ -72,11 +80,14 @@ static struct hs_error *find_places(struct holding *holding)
 	if (error)
 		return error;
 	// By names that glibc and musl export for debuggers. Each namespace of glibc's has the same function.
-	holding->r_debug = find_symbol(&modules, true, "_r_debug");
-	holding->r_debug_pointer = find_symbol(&modules, true, "_dl_debug_addr");
+	loader = find_loader(&modules);
+	holding->r_debug = find_symbol(loader, "_r_debug");
+	holding->r_debug_pointer = find_symbol(loader, "_dl_debug_addr");
 	if (holding->r_debug || holding->r_debug_pointer)
-		holding->places[PLACE_LOADER].address = find_symbol(&modules, true, "_dl_debug_state");
-	if (has_loader(&modules)) {
+		holding->places[PLACE_LOADER].address = find_symbol(loader, "_dl_debug_state");
+	if (loader && loader->is_main) { // at its own entry point it stands now; the program's is not known yet
+		holding->places[PLACE_ENTRY].address = 0;
+	} else if (loader) {
 		holding->places[PLACE_ENTRY].address = modules.entry;
 		// musl's loader runs none: the program does, behind its entry point
 		holding->after_constructors = modules.libc != LIBC_musl;
@@ -84,7 +95,7 @@ static struct hs_error *find_places(struct holding *holding)
 		holding->places[PLACE_ENTRY].address = find_beginning(&modules, &holding->after_constructors);
 	}
 	modules_deinit(&modules);
-	if (!holding->places[PLACE_ENTRY].address)
+	if (!holding->places[PLACE_ENTRY].address && !holding->places[PLACE_LOADER].address)
 		return hs_error_create(HS_ERROR_REFUSED, "process %d does not say where its program begins",
 				       (int)holding->process->pid);
 	return NULL;

@@ -17,6 +17,7 @@ from profiles import by_innermost
 
 PROGRAM = target_path("run_command")
 STATIC = target_path("run_command_static")
+LOADER = "/lib64/ld-linux-x86-64.so.2"
 # What a program can see of how it was started.
 STATE = """import os, resource
 print(resource.getrlimit(resource.RLIMIT_NOFILE), resource.getrlimit(resource.RLIMIT_STACK), sorted(os.listdir('/proc/self/fd')))
@@ -57,6 +58,8 @@ def beginning():
     if os.path.exists(STATIC):
         recorded("say", "hello", status=0, program=STATIC)
     recorded("say", "hello", status=0, environment={"LD_AUDIT": target_path("libaudit_library.so")})
+    if os.path.exists(LOADER):
+        check_equal(recorded(PROGRAM, "say", "hello", status=0, program=LOADER).stdout, "hello\n", "standard output of one that the loader was told to run")
     check_equal(run("say", "x", options=["-q"]).stderr, "", "with -q")
     check_equal(heapsnap("run", "-q", PROGRAM, "say", "--json", "say", "-q").stdout, "--json\n-q\n", "without -- options end where the command begins")
     say("  what a constructor and main have allocated first is recorded, in a program with libraries and without")

@@ -53,6 +53,8 @@ def is_refused():
         for arguments in commands(target.pid):
             check_refused(heapsnap(*arguments, program=program, prefix=limited(kib, SOMEBODY)), "ulimit -s", f"{NEEDED} KiB")
         check_equal(heapsnap("--version", program=program, prefix=limited(kib, SOMEBODY)).status, 0, "--version")
+        result = heapsnap("run", "true", program=program, prefix=limited(kib, SOMEBODY))
+        check_equal((result.status, "ulimit -s" in result.stderr), (125, True), f"a command that was not run: {result}")
     before.check_after()
     for arguments in commands(target.pid):
         result = heapsnap(*arguments, program=program, prefix=limited(NEEDED, SOMEBODY))
