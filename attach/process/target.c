@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/process/target.h"
 
+#include "attach/arch/elf_types.h"
 #include "attach/process/target_judge.h"
 #include "base/cleanup.h"
 #include "base/io.h"
@@ -109,6 +110,15 @@ static bool is_32_bit(const struct process *process)
 	low = low && maps.count > 0;
 	proc_maps_deinit(&maps);
 	return low;
+}
+
+struct hs_error *target_refuse_32_bit(const struct process *process)
+{
+	return is_32_bit(process)
+		       ? hs_error_create(HS_ERROR_REFUSED,
+					 "process %d is a 32-bit program; only " ARCH_NAME " programs can be recorded",
+					 (int)process->pid)
+		       : NULL;
 }
 
 // The kernel's own answer, without touching the process: the same check as for ptrace stands before /proc/PID/mem.

@@ -62,6 +62,9 @@ struct hs_error *target_refuse_thread(const struct process *process) HS_MUST_CHE
 // opening of a file in /proc that only those may read who might trace the process.
 struct hs_error *target_refuse_look(const struct process *process) HS_MUST_CHECK;
 
+// Refuses a 32-bit program.
+struct hs_error *target_refuse_32_bit(const struct process *process) HS_MUST_CHECK;
+
 // Refuses where threads have to run for what is to be done: a frozen cgroup keeps them from it. Pure.
 struct hs_error *target_refuse_frozen(const struct target_info *info) HS_MUST_CHECK;
 

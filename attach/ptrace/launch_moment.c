@@ -3,6 +3,7 @@
 
 #include "attach/elf/modules.h"
 #include "attach/guard/interrupt.h"
+#include "attach/process/target.h"
 #include "attach/process/thread_facts.h"
 #include "attach/ptrace/launch_steps.h"
 #include "attach/ptrace/ptrace_call.h"
@@ -264,6 +265,8 @@ struct hs_error *holding_begin(const struct process *process, bool is_followed, 
 	*ret = (struct holding){ .process = process, .memory.fd = -1, .is_followed = is_followed };
 	if (!error)
 		error = refuse_rights(process);
+	if (!error)
+		error = target_refuse_32_bit(process);
 	if (!error)
 		error = target_memory_open(process, &ret->memory);
 	if (!error)

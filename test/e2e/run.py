@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -270,6 +271,19 @@ def refused():
         check(words in result.stderr, f"does not say {words!r}: {result}")
         say(f"  {status}: {result.stderr.splitlines()[0]}")
     check(not os.path.exists(path), "a profile of nothing")
+    small = path_in("small")
+    code = bytes.fromhex("b80100000031dbcd80")  # exit(0)
+    with open(small, "wb") as file:
+        file.write(b"\x7fELF\1\1\1" + bytes(9) + struct.pack("<HHIIIIIHHHHHH", 2, 3, 1, 0x8048054, 52, 0, 0, 52, 32, 1, 0, 0, 0)
+                   + struct.pack("<8I", 1, 0, 0x8048000, 0x8048000, 84 + len(code), 84 + len(code), 5, 4096) + code)
+    os.chmod(small, 0o755)
+    try:
+        subprocess.run([small], check=True)
+    except OSError as error:
+        leave_out(f"a kernel that executes 32-bit programs: {error}")
+        return
+    result = heapsnap("run", "--", small)
+    check_equal((result.status, "32-bit program" in result.stderr), (125, True), str(result))
 
 
 def anyway():
