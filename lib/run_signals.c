@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/run_signals.h"
 
+#include "attach/guard/tool_guard.h"
+
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -95,7 +97,7 @@ void run_signals_wait(struct run_signals *signals, const struct process *command
 		*is_due_ret = true;
 	else if (IS_AMONG(number, stopping))
 		signals->wants_stop = true;
-	else if (run_signal_is_for_command(info.si_code, getpgid(info.si_pid), getpgrp()))
+	else if (run_signal_is_for_command(info.si_code, getpgid(info.si_pid), getpgrp()) || tool_guard_has_sent(&info))
 		kill(command->pid, number);
 }
 

@@ -65,9 +65,12 @@ static bool has_ended(pid_t child, int *status_ret)
 static _Noreturn void wait_for(pid_t child, const sigset_t *waited, const sigset_t *mask)
 {
 	for (;;) {
-		int status, number = sigwaitinfo(waited, NULL);
+		siginfo_t info;
+		int status, number = sigwaitinfo(waited, &info);
+		const bool is_of_terminal = number > 0 && info.si_code > 0;
 
-		if (number > 0 && number != SIGCHLD)
+		// The first process and its child are of one process group, to which a terminal sends.
+		if (number > 0 && number != SIGCHLD && !(is_of_terminal && getpid() == FIRST_PROCESS))
 			kill(child, number);
 		if (has_ended(child, &status)) {
 			let_watchdog_speak(status, waited);
@@ -90,6 +93,8 @@ static bool begun;
 
 bool tool_guard_has_begun(void) { return begun; }
 
+bool tool_guard_has_sent(const siginfo_t *info) { return begun && info->si_code <= 0 && info->si_pid == getppid(); }
+
 struct hs_error *tool_guard_begin(void)
 {
 	sigset_t waited, mask;
@@ -110,9 +115,9 @@ struct hs_error *tool_guard_begin(void)
 	sigprocmask(SIG_SETMASK, &mask, NULL);
 	if (child < 0)
 		return hs_error_system(errno, "cannot start a process that does the work");
-	setsid(); // out of reach of what is sent to the terminal's process group
 	prctl(PR_SET_NAME, "heapsnap-guard");
-	if (tool != FIRST_PROCESS) { // whose end takes the child along
+	if (tool != FIRST_PROCESS) { // whose end takes the child along, and whose terminal a command is to have
+		setsid();            // out of reach of what is sent to the terminal's process group
 		spare_from_oom();
 		fault_kills(tool);
 	}

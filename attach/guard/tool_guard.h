@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 
+#include <signal.h>
 #include <stdbool.h>
 
 // Goes on in the child. Once; later calls do nothing. pre: the process has one thread and traces no process.
@@ -20,9 +21,12 @@ struct hs_error *tool_guard_begin(void) HS_MUST_CHECK;
 // Whether it has begun: another call would do nothing.
 bool tool_guard_has_begun(void);
 
+// Whether the process that waits has handed this signal on.
+bool tool_guard_has_sent(const siginfo_t *info);
+
 // The same for a tool that is the first process of a PID namespace: the kernel keeps every SIGKILL of that namespace
 // from it (sig_task_ignored in kernel/signal.c), and so the watchdog could not end it (freeze_watchdog.h). Its child
-// can be killed.
+// can be killed. The child stays in session and process group, so that a command of the tool's has the terminal.
 struct hs_error *tool_guard_begin_where_immortal(void) HS_MUST_CHECK;
 
 #endif

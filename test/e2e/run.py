@@ -153,7 +153,7 @@ def signals():
     say("  each signal gets there once; that of --on does not")
 
 
-def in_terminal(words, options):
+def in_terminal(words, options, prefix=(), program=PROGRAM):
     """A child that is the leader of a terminal of its own, and runs the command there in the foreground, as a shell does. Returns its id and the
     terminal."""
     shell, terminal = pty.fork()
@@ -164,7 +164,8 @@ def in_terminal(words, options):
             signal.signal(signal.SIGTTOU, signal.SIG_IGN)
             os.tcsetpgrp(0, os.getpgrp())
             signal.signal(signal.SIGTTOU, signal.SIG_DFL)
-            os.execv(HEAPSNAP, [HEAPSNAP, "run", "-q", *options, "--", PROGRAM, *words])
+            started = [*prefix, HEAPSNAP, "run", "-q", *options, "--", program, *words]
+            os.execvp(started[0], started)
         signal.signal(signal.SIGTTOU, signal.SIG_IGN)
         while True:
             _, status = os.waitpid(command, os.WUNTRACED)
@@ -357,16 +358,29 @@ def first_process():
     if os.geteuid() != 0:
         leave_out("root")
         return
+    prefix = ["unshare", "--pid", "--fork", "--mount-proc"]
+    for option in ([], ["--children"]):
+        shell, tty = in_terminal(["tally", "2", "return", "3"], option, prefix)
+        read_until(tty, b"ready")
+        os.write(tty, b"\x03")  # Ctrl-C
+        text = read_until(tty, b"status 3")
+        check(b"SIGINT 1\r\nend" in text, f"Ctrl-C, {option}: {text}")
+        os.waitpid(shell, 0)
+        os.close(tty)
+        shell, tty = in_terminal(["-c", ": > /dev/tty; echo tty $?"], option, prefix, "sh")
+        read_until(tty, b"tty 0\r\nstatus 0")
+        os.waitpid(shell, 0)
+        os.close(tty)
     left = "for i in 1 2 3; do sh -c 'sleep 0.1 &'; done; sleep 1; grep -hs '^State' /proc/[0-9]*/status"
     for option in ([], ["--children"]):
-        result = heapsnap("run", "-q", *option, "--", "sh", "-c", left, prefix=["unshare", "--pid", "--fork", "--mount-proc"])
+        result = heapsnap("run", "-q", *option, "--", "sh", "-c", left, prefix=prefix)
         check_equal(result.status, 0, str(result))
         states = result.stdout.splitlines()
         check(len(states) >= 3 and not [state for state in states if "zombie" in state], f"processes that nobody waits for: {states}")
         numbers = [signal.SIGUSR1, signal.SIGWINCH, signal.SIGQUIT, signal.SIGUSR2, signal.SIGTERM]
         listener = ("import signal, sys\nfor number in sys.argv[1:]:\n    signal.signal(int(number), lambda number, _: print(number, flush=True))\n"
                     "print('ready', flush=True)\nwhile True:\n    signal.pause()")
-        process = start(["unshare", "--pid", "--fork", "--mount-proc", HEAPSNAP, "run", "-q", *option, "--", sys.executable, "-c", listener,
+        process = start([*prefix, HEAPSNAP, "run", "-q", *option, "--", sys.executable, "-c", listener,
                          *[str(number.value) for number in numbers]], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         check_equal(process.stdout.readline(), b"ready\n", "first line")
         first = int(read_text(f"/proc/{process.pid}/task/{process.pid}/children").split()[0])
