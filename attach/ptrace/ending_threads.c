@@ -117,7 +117,8 @@ static void on_child(int signal)
 
 void ending_threads_reap_from_now_on(void)
 {
-	struct sigaction action = { .sa_handler = on_child, .sa_flags = SA_RESTART | SA_NOCLDSTOP };
+	// Not SA_NOCLDSTOP: who follows threads waits for this signal, and would not be told of their stops.
+	struct sigaction action = { .sa_handler = on_child, .sa_flags = SA_RESTART };
 
 	if (noted.count == 0)
 		return;

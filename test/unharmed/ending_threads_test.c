@@ -173,6 +173,32 @@ static int freeze_and_reap(void)
 	return CHECK_RESULT();
 }
 
+// And the tool is told of stops still: who follows threads waits for that (lib/run_signals.c).
+static int be_told_of_stops(void)
+{
+	const struct timespec most = { .tv_sec = 60 };
+	const int others = freeze_the_others();
+	sigset_t child;
+	pid_t pid;
+
+	if (others == ENDED_TOO_SOON)
+		return others;
+	CHECK_EQUAL(others, 0);
+	wait_for_end(target.pid); // that too would be told
+	CHECK_EQUAL(ending_threads_count(), 1);
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &child, NULL);
+	pid = fork();
+	if (pid == 0)
+		wait_for_ever(NULL);
+	CHECK_EQUAL(ptrace_seize(pid, 0), 0);
+	kill(pid, SIGUSR1);
+	CHECK_EQUAL(sigtimedwait(&child, NULL, &most), SIGCHLD);
+	kill(pid, SIGKILL);
+	return CHECK_RESULT();
+}
+
 static bool ends_or_has_ended(pid_t pid) { return ends(pid) || has_ended(pid); }
 
 // Runs the tool on a target, with more sockets until it does not come too late.
@@ -195,6 +221,8 @@ static void run_in_time(int (*tool)(void), bool of_main_thread, bool slowly, boo
 }
 
 static void test_slow_end(bool of_main_thread) { run_in_time(freeze_and_reap, of_main_thread, true, true); }
+
+static void test_stops_are_told(void) { run_in_time(be_told_of_stops, true, true, true); }
 
 static int freeze_amid_end(void)
 {
@@ -219,6 +247,7 @@ static int run_all(void)
 	close(fd);
 	test_slow_end(false);
 	test_slow_end(true);
+	test_stops_are_told();
 	test_end_after_seize(false, true);
 	test_end_after_seize(true, true);
 	return CHECK_RESULT();
