@@ -2,6 +2,7 @@
 #include "attach/ptrace/launch.h"
 
 #include "attach/guard/interrupt.h"
+#include "attach/process/target.h"
 #include "attach/ptrace/launch_steps.h"
 #include "attach/ptrace/ptrace_call.h"
 #include "base/inherited_state.h"
@@ -65,12 +66,28 @@ static bool read_said(int said, int *error_number_ret)
 	return got == (ssize_t)sizeof(*error_number_ret);
 }
 
+// Why the child cannot be traced, as check would say it: heapsnap may itself be traced, with what it starts.
+static struct hs_error *seize_error(pid_t pid, int error_number)
+{
+	struct target_info info;
+	struct process process;
+	struct hs_error *error = process_open(pid, &process);
+
+	if (!error) {
+		error = target_examine(&process, &info);
+		if (!error)
+			target_info_deinit(&info);
+		process_close(&process);
+	}
+	return error ? error : ptrace_seize_error(pid, error_number);
+}
+
 // Traces the child and lets it execute the command.
 static struct hs_error *watch_exec(pid_t pid, const char *name, int go, int said)
 {
 	const unsigned long options = HS_PTRACE_OPTIONS | HS_PTRACE_TRACE_EXIT | HS_PTRACE_EXIT_KILL;
 	int error_number = ptrace_seize(pid, options);
-	struct hs_error *error = error_number ? ptrace_seize_error(pid, error_number) : NULL;
+	struct hs_error *error = error_number ? seize_error(pid, error_number) : NULL;
 
 	if (!error && write(go, "", 1) != 1)
 		error = hs_error_system(errno, "cannot tell the child to go on");

@@ -272,6 +272,8 @@ def refused():
         check(words in result.stderr, f"does not say {words!r}: {result}")
         say(f"  {status}: {result.stderr.splitlines()[0]}")
     check(not os.path.exists(path), "a profile of nothing")
+    result = heapsnap("run", "-q", "--children", "--", HEAPSNAP, "run", "--", "true")
+    check_equal((result.status, "already traced by process" in result.stderr), (125, True), str(result))
     small = path_in("small")
     code = bytes.fromhex("b80100000031dbcd80")  # exit(0)
     with open(small, "wb") as file:
