@@ -154,7 +154,7 @@ static void put_settings(struct json *json, const struct hs_status *process)
 	json_number(json, "thread_slots", process->thread_slots);
 	json_number(json, "unseen_functions", process->unseen_functions);
 	json_number(json, "lost_no_thread_pointer", process->lost_no_thread_pointer);
-	if (process->always_exact) {
+	if (process->counts_untracked) {
 		json_number(json, "frees", process->frees);
 		json_number(json, "unknown_frees", process->unknown_frees);
 	}

@@ -41,7 +41,7 @@ static void describe(const struct attached_process *process, struct hs_status *r
 		.hooks = process->hooks,
 		.hooks_refused = process->hooks_refused,
 		.unseen_functions = process->unseen_makers,
-		.always_exact = process->always_exact,
+		.counts_untracked = process->counts_untracked,
 		.threads = process->threads,
 		.modules = process->modules,
 		.lost_no_thread_pointer = process->lost_no_thread_pointer,
@@ -65,7 +65,7 @@ static void describe(const struct attached_process *process, struct hs_status *r
 	snprintf(ret->name, sizeof(ret->name), "%s", process->name);
 	snprintf(ret->reason, sizeof(ret->reason), "%s", process->reason);
 	if (process->unseen_makers)
-		unseen_share(process->always_exact, process->costs.unknown_frees, process->costs.frees,
+		unseen_share(process->counts_untracked, process->costs.unknown_frees, process->costs.frees,
 			     ret->unseen_share);
 }
 

@@ -33,7 +33,7 @@ struct hs_status {
 	uint32_t hooks, hooks_refused;
 	uint32_t unseen_functions;                // of those refused, such that make blocks
 	char unseen_share[160];                   // in words, how much these make; "" = there are none
-	bool always_exact;                        // every allocation since attach was recorded
+	bool counts_untracked;                    // of frees since attach, also those of other blocks
 	uint64_t threads, modules;                // seen since attach
 	uint64_t lost_no_thread_pointer;          // allocations, by threads without a thread pointer
 	uint64_t used_bytes, max_bytes;           // of the region, whole pages

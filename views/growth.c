@@ -65,11 +65,14 @@ static void describe(const struct heap_profile *profile, struct growth_cut *cut)
 	cut->is_estimate = profile->is_estimate;
 	cut->epoch = profile->cut.epoch;
 	cut->floor = profile->is_estimate ? profile_interval(profile) : 0;
+	cut->counts_untracked = !profile->is_estimate;
 	for (size_t i = 0; i < profile->ledger_count; i++) {
 		const struct ledger_line *line = &profile->ledger[i];
 
 		if (strcmp(line->name, "unknown_frees") == 0)
 			cut->untracked_frees = (double)line->value;
+		if (strcmp(line->name, "unknown_not_counted") == 0)
+			cut->counts_untracked = false;
 		if (strcmp(line->name, "downsampled") == 0)
 			cut->downsampled = (double)line->value;
 		cut->has_losses = cut->has_losses || (line->value && strncmp(line->name, "lost_", 5) == 0);
@@ -404,12 +407,15 @@ struct hs_error *growth_make(const struct growth_series *series, struct growth *
 		.anonymous = trend_of(series, anonymous_of),
 		.heap = trend_of(series, heap_of),
 		.all = site_of(series, series->totals, NULL),
+		.counts_untracked = true,
 		.untracked_frees_late = last->untracked_frees - series->cuts[middle].untracked_frees,
 		.middle = series->cuts[middle].seconds,
 		.facts = series->cuts,
 	};
-	for (size_t i = 0; i < series->count; i++)
+	for (size_t i = 0; i < series->count; i++) {
 		ret->memory_is_known = ret->memory_is_known && series->cuts[i].memory.is_known;
+		ret->counts_untracked = ret->counts_untracked && series->cuts[i].counts_untracked;
+	}
 	return make_sites(series, ret);
 }
 

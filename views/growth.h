@@ -25,8 +25,9 @@ struct growth_cut {
 	uint64_t heap_bytes;          // taken by malloc for its heaps, used or free; 0 = none, or unknown
 	int64_t live_bytes;           // recorded
 	double untracked_frees;       // since attach: of blocks that are not recorded
+	bool counts_untracked;        // false: how many that are is not known
 	bool has_losses;              // allocations were lost
-	bool is_estimate;             // then untracked frees are not known
+	bool is_estimate;
 	uint32_t epoch;               // profile_cut.epoch; 0 = blocks are not told by it
 	double floor;                 // no standard error of bytes is below it; 0 = all is exact
 	double downsampled;           // records, so far
@@ -99,7 +100,8 @@ struct growth {
 	bool memory_is_known, is_estimate, has_losses; // of the last cut; the first: of all
 	struct trend rss, anonymous, heap;             // bytes; anonymous with what is swapped out
 	struct growth_site all;                        // all that is recorded
-	double untracked_frees_late;                   // since the middle cut
+	double untracked_frees_late;                   // since the middle cut, where
+	bool counts_untracked;                         // they were counted all the time
 	double middle;                                 // seconds of the middle cut
 	const struct growth_cut *facts;                // borrowed, `cuts` of them
 	struct growth_site *sites; // owned: what grows first, then what has grown, then the others; fastest first

@@ -34,7 +34,7 @@ static void support(struct figures *figures)
 		     older = growth->untracked_frees_late + (kept > net ? figures->fallen_late : 0);
 
 	figures->by_process = figures->process_grows && anonymous->rate >= 0.5 * figures->growing;
-	figures->is_supported = figures->by_process || (!growth->is_estimate && gained > 0 && older <= 0.2 * gained);
+	figures->is_supported = figures->by_process || (growth->counts_untracked && gained > 0 && older <= 0.2 * gained);
 }
 
 // What stays when all that is recorded is taken off, with what malloc adds to each block, and only what is surely above

@@ -255,6 +255,6 @@ struct hs_error *rule_undecided(const struct figures *figures, bool *applies_ret
 	if (!error && growth->has_losses)
 		error = add_reason(ret, "allocations were lost, and may be what grows");
 	if (!error)
-		error = add_reason(ret, "a longer watch%s may show it", growth->is_estimate ? ", or --exact," : "");
+		error = add_reason(ret, "a longer watch%s may show it", growth->counts_untracked ? "" : ", or --exact,");
 	return error;
 }

@@ -282,7 +282,10 @@ struct hs_error *rule_exchange(const struct figures *figures, bool *applies_ret,
 	if (!error)
 		error = add_reason(ret, "recorded live blocks grew by %s, the process's anonymous memory by %s",
 				   gain_text(live->gained).text, gain_text(growth->anonymous.gained).text);
-	if (!error && !growth->is_estimate)
+	if (!error && !growth->counts_untracked)
+		return add_reason(ret, "how many blocks from before the attach were freed is not known: --exact counts "
+				       "them");
+	if (!error)
 		error = add_reason(ret, "%.0f blocks from before the attach were freed since %s",
 				   growth->untracked_frees_late, time_text(growth->middle).text);
 	return error;

@@ -27,7 +27,7 @@ struct attached_process {
 	uint64_t attached_wall_ns;
 	uint32_t hooks, hooks_refused;
 	uint32_t unseen_makers;          // of `hooks_refused`: functions that make blocks
-	bool always_exact;               // every allocation since attach was recorded, so an untracked free is counted
+	bool counts_untracked;           // each untracked free since attach (sampling_counts_untracked)
 	uint64_t threads, modules;       // seen since attach
 	uint64_t lost_no_thread_pointer; // allocations, by threads without a thread pointer
 	uint64_t used_pages, max_pages;  // of the region

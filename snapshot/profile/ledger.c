@@ -2,6 +2,7 @@
 #include "snapshot/profile/ledger.h"
 
 #include "attach/hook/hook_verdict.h"
+#include "attach/region/sampling_settings.h"
 #include "base/array.h"
 #include "base/io.h"
 #include "inject/abi/payload_header.h"
@@ -28,6 +29,20 @@ static bool counter_is_loss(enum counter counter)
 	case COUNTER_abandoned:
 	case COUNTER_left_to_operator:
 	case COUNTER_whole_frees:
+		return true;
+	default:
+		return false;
+	}
+}
+
+// Those that the Bloom filter does not exclude are counted in any case: a number that says nothing.
+static bool counter_is_of_untracked_frees(enum counter counter)
+{
+	switch (counter) {
+	case COUNTER_unknown_frees:
+	case COUNTER_unknown_frees_own:
+	case COUNTER_unknown_free_sizes:
+	case COUNTER_unknown_free_bytes:
 		return true;
 	default:
 		return false;
@@ -90,7 +105,8 @@ static struct hs_error *add_unseen(const struct table_view *view, const struct a
 		return NULL;
 	error = hs_format(&text, "%s not hooked (below); %s",
 			  makers == 1 ? "function that makes blocks is" : "functions that make blocks are",
-			  unseen_share(table_header(view)->always_exact, aggregate->counters[COUNTER_unknown_frees],
+			  unseen_share(sampling_counts_untracked(table_header(view)),
+				       aggregate->counters[COUNTER_unknown_frees],
 				       aggregate->counters[COUNTER_frees], share));
 	return error ? error : add_line(profile, "unseen_functions", text, makers, true);
 }
@@ -130,10 +146,14 @@ static struct hs_error *add_sampling(const struct table_view *view, const struct
 {
 	struct hs_error *error = NULL;
 
-	if (table_header(view)->always_exact && !aggregate->sampled)
-		return NULL;
-	error = add_fact(profile, "unknown_not_counted",
-			 strdup("sampling: untracked frees and reallocations are not counted"), false);
+	if (!sampling_counts_untracked(table_header(view)))
+		error = add_fact(profile, "unknown_not_counted",
+				 strdup(table_header(view)->always_exact
+						? "untracked frees are not counted (attach --exact does)"
+						: "sampling: untracked frees and reallocations are not counted"),
+				 false);
+	if (error || (table_header(view)->always_exact && !aggregate->sampled))
+		return error;
 	if (!error)
 		error = add(profile, "live_records", "live blocks recorded", aggregate->live.records, false);
 	if (!error)
@@ -174,9 +194,13 @@ struct hs_error *ledger_build(const struct table_view *view, const struct aggreg
 	uint64_t modules = 0, unloaded = 0;
 	struct hs_error *error = NULL;
 
-	for (size_t i = 0; i < COUNTER_COUNT && !error; i++)
-		error = add(profile, counter_lines[i].name, counter_lines[i].text, aggregate->counters[i],
-			    counter_is_loss((enum counter)i));
+	for (size_t i = 0; i < COUNTER_COUNT && !error; i++) {
+		const bool is_counted =
+			sampling_counts_untracked(header) || !counter_is_of_untracked_frees((enum counter)i);
+
+		error = add(profile, counter_lines[i].name, counter_lines[i].text,
+			    is_counted ? aggregate->counters[i] : 0, counter_is_loss((enum counter)i));
+	}
 	for (size_t i = 0; i < CUT_REASON_COUNT && !error; i++)
 		if (aggregate->cut_counters[i])
 			error = add(profile, cut_lines[i].name, cut_lines[i].text, aggregate->cut_counters[i], true);

@@ -4,11 +4,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-const char *unseen_share(bool always_exact, uint64_t untracked, uint64_t recorded, char *buffer)
+const char *unseen_share(bool counts_untracked, uint64_t untracked, uint64_t recorded, char *buffer)
 {
 	uint64_t all = untracked + recorded;
 
-	if (!always_exact)
+	if (!counts_untracked)
 		snprintf(buffer, UNSEEN_SHARE_SIZE, "their share of all blocks is known only with --exact");
 	else if (!all)
 		snprintf(buffer, UNSEEN_SHARE_SIZE, "no frees so far");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of a heap the functions make that are not hooked: the frees tell, where every allocation is recorded.
+// How much of a heap the functions make that are not hooked: the frees tell, where all of them are counted.
 #ifndef HEAPSNAP_SNAPSHOT_PROFILE_UNSEEN_SHARE_H
 #define HEAPSNAP_SNAPSHOT_PROFILE_UNSEEN_SHARE_H
 
@@ -9,7 +9,7 @@
 #define UNSEEN_SHARE_SIZE 144
 
 // Pure. Untracked frees and those of recorded blocks, in words, into a buffer of UNSEEN_SHARE_SIZE bytes; returns it.
-// `always_exact`: every allocation since attach was recorded; else the frees tell nothing.
-const char *unseen_share(bool always_exact, uint64_t untracked, uint64_t recorded, char *buffer);
+// `counts_untracked`: sampling_counts_untracked; else the frees tell nothing.
+const char *unseen_share(bool counts_untracked, uint64_t untracked, uint64_t recorded, char *buffer);
 
 #endif

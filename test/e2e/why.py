@@ -153,6 +153,17 @@ def bounded_cache():
     end(target)
 
 
+def warm_cache():
+    """What is new stays for longer than the watch, and takes the place of what is older: in the records alone it grows. Older frees are counted with --exact alone."""
+    for options, known in (((), "is not known: --exact counts them"), (("--exact",), r"^\d+ blocks from before the attach were freed since")):
+        target = planted("warm_cache")
+        check_equal(target.line(), "grown", "answer")
+        result = why(target, *options)
+        check_equal(look(result), ["exchange"], str(result["verdict"]))
+        check(any(re.search(known, reason) for reason in result["verdict"][0]["reasons"]), str(result["verdict"]))
+        end(target)
+
+
 def nothing():
     target = planted("nothing")
     result = why(target)
@@ -337,5 +348,5 @@ def wrong_usage():
         check_equal(heapsnap(*arguments).status, 2, str(arguments))
 
 
-run_cases([one_of_forty, unbounded_cache, growing_vector, fragmentation, fragmentation_in_thread, mapped, before_attach, leak_in_churn, wandering_churn, bounded_cache, nothing, text, other_format, attached_before, interrupted, signal_in_a_cut,
+run_cases([one_of_forty, unbounded_cache, growing_vector, fragmentation, fragmentation_in_thread, mapped, before_attach, leak_in_churn, wandering_churn, bounded_cache, warm_cache, nothing, text, other_format, attached_before, interrupted, signal_in_a_cut,
            target_ends, target_executes, attached_again, page, fitted, wrong_usage], "why")

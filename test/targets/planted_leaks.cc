@@ -281,6 +281,27 @@ void bounded_cache()
 			8 << 20, SIZE_MAX);
 }
 
+// 64 MiB that were there before: a new entry takes the place of the oldest one.
+void warm_cache()
+{
+	constexpr std::size_t ENTRIES = (64 << 20) / ENTRY;
+	static void *entries[ENTRIES];
+	std::size_t count = 0;
+
+	for (void *&place : entries)
+		place = entry();
+	std::puts("grown");
+	grow_for_ever(
+		[&count] {
+			void *&place = entries[count++ % ENTRIES];
+
+			std::free(place);
+			place = entry();
+			return ENTRY;
+		},
+		RATE, SIZE_MAX);
+}
+
 void nothing()
 {
 	std::vector<void *> ring(1000);
@@ -307,6 +328,7 @@ const struct {
 	{ "leak_in_churn", leak_in_churn },
 	{ "wandering_churn", wandering_churn },
 	{ "bounded_cache", bounded_cache },
+	{ "warm_cache", warm_cache },
 	{ "nothing", nothing },
 };
 

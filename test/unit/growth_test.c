@@ -30,8 +30,9 @@ struct watch {
 // What is to be told of cohorts, and is not.
 struct untold {
 	size_t cut, stopped, short_of; // at this cut: none is; the process was stopped; a's first one is not there
+	size_t uncounted;              // untracked frees were not counted
 };
-static const struct untold all_told = { SIZE_MAX, SIZE_MAX, SIZE_MAX };
+static const struct untold all_told = { SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX };
 
 // Each cohort of a stays, of b the last one is live, d is of the second one.
 static size_t put_cohorts(size_t i, const struct untold *untold, struct profile_cohort *ret)
@@ -58,14 +59,15 @@ static void add_cut(struct watch *watch, size_t i, bool is_estimate, const struc
 		{ is_other ? "da" : "dc", 3000, 1, 3000, 1, 0 },
 	};
 	struct ledger_line ledger[] = { { .name = "unknown_frees", .text = "", .value = 7 * i },
-					{ .name = "lost_region_full", .text = "", .value = i == 6, .is_loss = true } };
+					{ .name = "lost_region_full", .text = "", .value = i == 6, .is_loss = true },
+					{ .name = "unknown_not_counted", .text = "", .value = 1, .is_fact = true } };
 	const struct growth_cut facts = { .seconds = 2 * (double)i, .heap_bytes = 4096 * i };
 	struct hand_profile *hand = &watch->hands[i];
 
 	hand_make(hand, is_other ? other_places : places, PLACES, samples, i < 2 ? 2 : 3, 0x10000);
 	hand->profile.memory = (struct profile_memory){ true, 1000000 + 30000 * i, 500000 + 20000 * i, 100 };
 	hand->profile.ledger = ledger;
-	hand->profile.ledger_count = 2;
+	hand->profile.ledger_count = untold && i == untold->uncounted ? 3 : 2;
 	hand->profile.is_estimate = is_estimate;
 	hand->profile.interval_most = is_estimate ? 50000 : 0;
 	if (untold) {
@@ -138,6 +140,7 @@ static void test_watch(void)
 	CHECK_EQUAL(watch.growth.heap.rate, 2048);
 	CHECK_EQUAL(watch.growth.untracked_frees_late, 21);
 	CHECK(watch.growth.memory_is_known && watch.growth.has_losses && !watch.growth.is_estimate);
+	CHECK(watch.growth.counts_untracked);
 	CHECK_EQUAL(growth_temporary(&watch.growth, indices, 3), 1);
 	CHECK_EQUAL(indices[0], 2);
 	CHECK_EQUAL(growth_temporary(&watch.growth, indices, 0), 0);
@@ -156,6 +159,24 @@ static void test_unsure(void)
 	watch_free(&watch);
 	watch_make(&watch, 1, false);
 	CHECK(!watch.growth.all.live.is_known && !watch.growth.sites[0].grows && watch.growth.all.alloc_rate == 0);
+	watch_free(&watch);
+}
+
+// Of one cut is enough: what was freed before it is in none.
+static void test_uncounted(void)
+{
+	struct untold untold = all_told;
+	struct watch watch;
+
+	watch_make_told(&watch, CUTS, false, &untold);
+	CHECK(watch.growth.counts_untracked);
+	watch_free(&watch);
+	untold.uncounted = 1;
+	watch_make_told(&watch, CUTS, false, &untold);
+	CHECK(!watch.growth.counts_untracked && !watch.growth.is_estimate);
+	watch_free(&watch);
+	watch_make(&watch, CUTS, true);
+	CHECK(!watch.growth.counts_untracked);
 	watch_free(&watch);
 }
 
@@ -202,31 +223,31 @@ static const struct {
 	const char *leaks, *churns;
 } told[] = {
 	{ "all",
-	  { SIZE_MAX, SIZE_MAX, SIZE_MAX },
+	  { SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX },
 	  false,
 	  "stays, survived 30000: 0-0 0 0 0 0-2 10000 10000 10000 2-4 10000 10000 10000 4-6 10000 10000 10000 6-8 "
 	  "10000 10000 10000 8-10 10000 10000 10000 10-12 10000 10000 10000",
 	  "unsure, survived 0: 0-0 500 500 0 0-2 40000 501 0 2-4 40000 500 0 4-6 40000 501 0 6-8 40000 500 0 8-10 "
 	  "40000 501 0 10-12 40000 500 500" },
 	{ "every second cut gone",
-	  { SIZE_MAX, SIZE_MAX, SIZE_MAX },
+	  { SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX },
 	  true,
 	  "unsure, survived 40000: 0-0 0 0 0 0-4 20000 20000 20000 4-8 20000 20000 20000 8-12 20000 20000 20000",
 	  "unsure, survived 0: 0-0 500 500 0 0-4 80000 500 0 4-8 80000 500 0 8-12 80000 500 500" },
 	{ "one cut does not tell",
-	  { 3, SIZE_MAX, SIZE_MAX },
+	  { 3, SIZE_MAX, SIZE_MAX, SIZE_MAX },
 	  false,
 	  "unknown, survived 30000:",
 	  "unknown, survived 0:" },
-	{ "and is gone", { 3, SIZE_MAX, SIZE_MAX }, true, "unsure, survived 40000:", "unsure, survived 0:" },
+	{ "and is gone", { 3, SIZE_MAX, SIZE_MAX, SIZE_MAX }, true, "unsure, survived 40000:", "unsure, survived 0:" },
 	{ "one has stopped the process",
-	  { SIZE_MAX, 2, SIZE_MAX },
+	  { SIZE_MAX, 2, SIZE_MAX, SIZE_MAX },
 	  false,
 	  "unknown, survived 30000:",
 	  "unknown, survived 0:" },
-	{ "the last one has", { SIZE_MAX, 6, SIZE_MAX }, false, "stays, survived 30000:", "unsure, survived 0:" },
+	{ "the last one has", { SIZE_MAX, 6, SIZE_MAX, SIZE_MAX }, false, "stays, survived 30000:", "unsure, survived 0:" },
 	{ "a part of a's blocks is missing",
-	  { SIZE_MAX, SIZE_MAX, 4 },
+	  { SIZE_MAX, SIZE_MAX, 4, SIZE_MAX },
 	  false,
 	  "unknown, survived 30000:",
 	  "unsure, survived 0:" },
@@ -346,6 +367,7 @@ int main(void)
 {
 	test_watch();
 	test_unsure();
+	test_uncounted();
 	test_thin();
 	test_cohorts();
 	test_epochs();

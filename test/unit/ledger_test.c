@@ -98,14 +98,15 @@ static void test_counters(void)
 static void test_unseen(void)
 {
 	static const struct {
-		uint32_t always_exact;
+		uint32_t always_exact, removals_exchange;
 		uint64_t unknown, frees;
 		const char *share; // NULL = none is said
-	} cases[] = { { 1, 0, 0, NULL },
-		      { 0, 1, 3, NULL },
-		      { 1, 1, 3, "25.0 % of 4 frees so far were" },
-		      { 1, 0, 3, "0.0 % of 3 frees so far were" },
-		      { 1, 1, 0, "100.0 % of 1 free so far was" } };
+	} cases[] = { { 1, 0, 0, 0, NULL },
+		      { 0, 0, 1, 3, NULL },
+		      { 1, 1, 1, 3, NULL }, // under a budget: the others were not counted
+		      { 1, 0, 1, 3, "25.0 % of 4 frees so far were" },
+		      { 1, 0, 0, 3, "0.0 % of 3 frees so far were" },
+		      { 1, 0, 1, 0, "100.0 % of 1 free so far was" } };
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct made_ledger made;
@@ -117,6 +118,7 @@ static void test_unseen(void)
 		hook->state = HOOK_REFUSED;
 		hook->verdict = VERDICT_too_short;
 		made.region.header->always_exact = cases[i].always_exact;
+		made.region.header->removals_exchange = cases[i].removals_exchange;
 		made.aggregate.counters[COUNTER_unknown_frees] = cases[i].unknown;
 		made.aggregate.counters[COUNTER_frees] = cases[i].frees;
 		build(&made);
@@ -137,6 +139,20 @@ static void test_sampling(void)
 	begin(&made);
 	build(&made);
 	CHECK(!line(&made, "unknown_not_counted")->name && !line(&made, "live_records")->name); // exact: as ever
+	end(&made);
+
+	// Under a budget that allows all there are no samples, but hooks ask the Bloom filter all the same.
+	begin(&made);
+	made.region.header->removals_exchange = 1;
+	made.aggregate.counters[COUNTER_unknown_frees] = 19;
+	made.aggregate.counters[COUNTER_unknown_free_bytes] = 190;
+	made.aggregate.counters[COUNTER_frees] = 7;
+	build(&made);
+	CHECK_EQUAL(line(&made, "unknown_not_counted")->value, 1);
+	CHECK_EQUAL(line(&made, "unknown_frees")->value, 0);
+	CHECK_EQUAL(line(&made, "unknown_free_bytes")->value, 0);
+	CHECK_EQUAL(line(&made, "frees")->value, 7);
+	CHECK(!line(&made, "live_records")->name);
 	end(&made);
 
 	begin(&made);

@@ -102,6 +102,7 @@ static void series_make(const struct hand_watch *watch, const struct site *sites
 			.live_bytes = (int64_t)total->live_bytes,
 			.untracked_frees = 1000 * watch->frees[cut],
 			.has_losses = watch->has_losses,
+			.counts_untracked = watch->error <= 0 && !watch->uncounted,
 			.is_estimate = watch->error > 0,
 			.epoch = (uint32_t)cut + 1,
 			.floor = watch->error * MIB,

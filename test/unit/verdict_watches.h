@@ -17,6 +17,7 @@ struct hand_watch {
 	size_t cuts;        // 0 = CUTS
 	double step;        // seconds between cuts; 0 = 10
 	bool no_memory, has_losses;
+	bool uncounted; // untracked frees, though all is recorded: a budget that was never spent
 	const char *expected; // what is found, and of which site
 };
 
@@ -57,6 +58,16 @@ static const struct hand_watch watches[] = {
 	  .sites = { { .live = LINE(0, 9) } },
 	  .error = 1,
 	  .expected = "exchange" },
+	{ .name = "all is recorded, and of which frees are older is not known",
+	  .memory = LEVEL(100),
+	  .sites = { { .live = LINE(0, 9) } },
+	  .uncounted = true,
+	  .expected = "exchange" },
+	{ .name = "the same, and the process grows",
+	  .memory = LINE(100, 9),
+	  .sites = { { .live = LINE(0, 9) } },
+	  .uncounted = true,
+	  .expected = "steady-leak a" },
 	{ .name = "so little that the process's pages do not show it",
 	  .memory = LEVEL(100),
 	  .sites = { { .live = LINE(0, 0.25) } },
@@ -180,6 +191,11 @@ static const struct hand_watch watches[] = {
 	  .memory = LEVEL(100),
 	  .sites = { { .live = WANDERING, .made = LINE(20, 200), .keeps = .4 } },
 	  .frees = LINE(0, 30),
+	  .expected = "undecided a" },
+	{ .name = "leak amid churn, all is recorded, and whether older blocks are freed is not known",
+	  .memory = LEVEL(100),
+	  .sites = { { .live = WANDERING, .made = LINE(20, 200), .keeps = .4 } },
+	  .uncounted = true,
 	  .expected = "undecided a" },
 	{ .name = "leak amid churn, and another site frees as much",
 	  .memory = LEVEL(100),
