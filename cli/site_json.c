@@ -2,6 +2,7 @@
 #include "cli/site_json.h"
 
 #include "base/cleanup.h"
+#include "views/stack_places.h"
 
 enum { CALLERS_KEPT = 3 };
 
@@ -55,15 +56,15 @@ void values_put_json(struct json *json, const struct heap_profile *profile, cons
 static void put_stack(struct json *json, const struct named_profile *named, const struct site *site)
 {
 	const struct profile_sample *sample = &named->profile->samples[site->sample];
-	const size_t count = named_stack(named, sample, NULL, 0);
-	HS_CLEANUP_FREE uint32_t *places = calloc(count + 1, sizeof(*places));
+	struct stack_buffer stack = { 0 };
+	struct hs_error *error = stack_places(named, sample, &stack);
 
 	json_open(json, "stack", '[');
-	if (places)
-		named_stack(named, sample, places, count);
-	for (size_t i = 0; places && i < count; i++)
-		put_judged(json, place_of(named, places[i]));
+	for (size_t i = 0; !error && i < stack.count; i++)
+		put_judged(json, place_of(named, stack.items[i]));
 	json_close(json, ']');
+	stack_buffer_deinit(&stack);
+	hs_error_destroy(error);
 }
 
 static void put_site(struct json *json, const struct named_profile *named, const struct site *site)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/view_json.h"
 
-#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "cli/site_json.h"
 #include "cli/view_text.h"
 #include "snapshot/size_age.h"
+#include "views/stack_places.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -160,20 +160,18 @@ static size_t order_stacks(const struct options *options, const struct profile_v
 }
 
 static struct hs_error *put_stack(struct json *json, const struct named_profile *named,
-				  const struct profile_sample *sample, uint32_t **places, size_t *room)
+				  const struct profile_sample *sample, struct stack_buffer *stack)
 {
-	const size_t count = named_stack(named, sample, NULL, 0);
-	struct hs_error *error = count > 0 ? ARRAY_RESERVE(*places, count, room) : NULL;
+	struct hs_error *error = stack_places(named, sample, stack);
 
 	if (error)
 		return error;
-	named_stack(named, sample, *places, count);
 	json_open(json, NULL, '{');
 	values_put_json(json, named->profile, &sample->values);
 	labels_put_json(json, named->profile, &sample->labels);
 	json_open(json, "frames", '[');
-	for (size_t i = 0; i < count; i++)
-		place_put_json(json, place_of(named, (*places)[i]));
+	for (size_t i = 0; i < stack->count; i++)
+		place_put_json(json, place_of(named, stack->items[i]));
 	json_close(json, ']');
 	json_close(json, '}');
 	return NULL;
@@ -183,15 +181,16 @@ struct hs_error *stacks_put_json(struct json *json, const struct options *option
 {
 	const struct heap_profile *profile = view->named.profile;
 	HS_CLEANUP_FREE struct ordered_stack *stacks = calloc(profile->sample_count + 1, sizeof(*stacks));
-	HS_CLEANUP_FREE uint32_t *places = NULL;
 	struct hs_error *error = stacks ? NULL : &hs_error_no_memory;
-	size_t count = 0, room = 0;
+	struct stack_buffer stack = { 0 };
+	size_t count = 0;
 
 	if (!error)
 		count = order_stacks(options, view, stacks);
 	json_open(json, "stacks", '[');
 	for (size_t i = 0; i < count && !error; i++)
-		error = put_stack(json, &view->named, &profile->samples[stacks[i].sample], &places, &room);
+		error = put_stack(json, &view->named, &profile->samples[stacks[i].sample], &stack);
 	json_close(json, ']');
+	stack_buffer_deinit(&stack);
 	return error;
 }

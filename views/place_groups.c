@@ -112,26 +112,6 @@ struct group_text group_text(const struct place_groups *groups, uint32_t group)
 	return text;
 }
 
-void stack_buffer_deinit(struct stack_buffer *buffer)
-{
-	free(buffer->items);
-	*buffer = (struct stack_buffer){ 0 };
-}
-
-struct hs_error *stack_places(const struct named_profile *named, const struct profile_sample *sample,
-			      struct stack_buffer *buffer)
-{
-	struct hs_error *error;
-
-	buffer->count = named_stack(named, sample, buffer->items, buffer->room);
-	if (buffer->count <= buffer->room)
-		return NULL;
-	error = ARRAY_RESERVE(buffer->items, buffer->count, &buffer->room);
-	if (!error)
-		buffer->count = named_stack(named, sample, buffer->items, buffer->room);
-	return error;
-}
-
 static bool is_hidden(const struct code_place *place, unsigned hidden)
 {
 	return hidden & frame_class_bit(place->judgement.class) ||

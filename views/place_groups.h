@@ -4,6 +4,7 @@
 #define HEAPSNAP_VIEWS_PLACE_GROUPS_H
 
 #include "views/named_profile.h"
+#include "views/stack_places.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,17 +47,6 @@ static inline unsigned frame_class_bit(enum frame_class class) { return 1U << cl
 #define FRAME_START_BIT (1U << FRAME_CLASS_COUNT)
 // Those of frame_class_is_plumbing.
 #define FRAME_PLUMBING_BITS (1U << FRAME_ALLOCATOR | 1U << FRAME_WRAPPER | 1U << FRAME_CONTAINER)
-
-// Zeroed = empty.
-struct stack_buffer {
-	uint32_t *items; // owned by who has the buffer
-	size_t count, room;
-};
-void stack_buffer_deinit(struct stack_buffer *buffer);
-
-// The places of a sample's stack, as named_stack gives them. HS_ERROR_NO_MEMORY.
-struct hs_error *stack_places(const struct named_profile *named, const struct profile_sample *sample,
-			      struct stack_buffer *buffer) HS_MUST_CHECK;
 
 // The groups of a sample's stack, innermost first; at least one. Places of a class in `hidden` (bits) are
 // left out as long as others are left: of a stack of such places alone the innermost one stays. Runtimes are left out

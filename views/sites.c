@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/hash_table.h"
 #include "base/io.h"
+#include "views/stack_places.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +19,7 @@ struct building {
 	size_t *first_path; // of the items, index into list->paths: these may still move
 	double *most;       // of the items: size of `sample`
 	size_t path_count, path_room, item_room, first_room, most_room;
-	uint32_t *stack; // of the sample at hand
-	size_t stack_room, stack_count;
+	struct stack_buffer stack; // of the sample at hand
 	struct hash_table numbers; // of the items, by their paths
 };
 
@@ -33,16 +33,6 @@ static enum frame_class class_of(const struct building *building, uint32_t place
 	return building->named->places[place].judgement.class;
 }
 
-static struct hs_error *read_stack(struct building *building, const struct profile_sample *sample)
-{
-	size_t count = named_stack(building->named, sample, building->stack, building->stack_room);
-	struct hs_error *error = ARRAY_RESERVE(building->stack, count, &building->stack_room);
-
-	if (!error)
-		building->stack_count = named_stack(building->named, sample, building->stack, building->stack_room);
-	return error;
-}
-
 static bool runs_other_code(const struct building *building, uint32_t place)
 {
 	const enum frame_role role = building->named->places[place].judgement.role;
@@ -53,12 +43,12 @@ static bool runs_other_code(const struct building *building, uint32_t place)
 // Where in the stack the site is; stack_count = the stack is unknown.
 static size_t find_site(const struct building *building, bool *own_ret)
 {
-	const size_t none = building->stack_count;
+	const size_t none = building->stack.count;
 	size_t first = none, last = none, called = none; // that are no plumbing; `called` by an interpreter
 
 	*own_ret = false;
-	for (size_t i = 0; i < building->stack_count; i++) {
-		const uint32_t place = building->stack[i];
+	for (size_t i = 0; i < building->stack.count; i++) {
+		const uint32_t place = building->stack.items[i];
 		enum frame_class class = class_of(building, place);
 
 		if (class == FRAME_OWN) {
@@ -83,15 +73,15 @@ static struct hs_error *put_path(struct building *building, size_t site, bool is
 {
 	struct site_list *list = building->list;
 	size_t end = building->path_count;
-	struct hs_error *error = ARRAY_RESERVE(list->paths, end + building->stack_count + 1, &building->path_room);
+	struct hs_error *error = ARRAY_RESERVE(list->paths, end + building->stack.count + 1, &building->path_room);
 
 	if (error)
 		return error;
-	if (site < building->stack_count)
-		list->paths[end++] = building->stack[site];
-	for (size_t i = site + 1; is_own && i < building->stack_count; i++)
-		if (class_of(building, building->stack[i]) == FRAME_OWN)
-			list->paths[end++] = building->stack[i];
+	if (site < building->stack.count)
+		list->paths[end++] = building->stack.items[site];
+	for (size_t i = site + 1; is_own && i < building->stack.count; i++)
+		if (class_of(building, building->stack.items[i]) == FRAME_OWN)
+			list->paths[end++] = building->stack.items[i];
 	*ret = (struct path){ list->paths + building->path_count, (uint32_t)(end - building->path_count) };
 	return NULL;
 }
@@ -129,8 +119,8 @@ static struct hs_error *make_via(const struct building *building, size_t site, c
 	struct hs_error *error = hs_format(&text, "%s", "");
 	unsigned shown = 0;
 
-	for (size_t i = 0; i < site && i < building->stack_count && !error; i++) {
-		const struct code_place *place = place_of(building->named, building->stack[i]);
+	for (size_t i = 0; i < site && i < building->stack.count && !error; i++) {
+		const struct code_place *place = place_of(building->named, building->stack.items[i]);
 		char *longer;
 
 		if (place->judgement.class == FRAME_ALLOCATOR || has_word(text, via_word(place)))
@@ -173,7 +163,7 @@ static struct hs_error *add_site(struct building *building, struct hash_slot *sl
 static struct hs_error *add_sample(struct building *building, uint32_t index)
 {
 	const struct profile_sample *sample = &building->named->profile->samples[index];
-	struct hs_error *error = read_stack(building, sample);
+	struct hs_error *error = stack_places(building->named, sample, &building->stack);
 	struct hash_slot *slot;
 	struct path path;
 	const double size = values_size(&sample->values, building->options->order);
@@ -287,7 +277,7 @@ struct hs_error *sites_make_of(const struct named_profile *named, const struct s
 		error = number_samples(ret, sample_count);
 	free(building.first_path);
 	free(building.most);
-	free(building.stack);
+	stack_buffer_deinit(&building.stack);
 	hash_table_deinit(&building.numbers);
 	if (error)
 		sites_deinit(ret);
@@ -309,7 +299,7 @@ struct hs_error *site_samples(const struct named_profile *named, const struct si
 	bool is_own;
 
 	for (size_t i = 0; i < named->profile->sample_count && !error; i++) {
-		error = read_stack(&building, &named->profile->samples[i]);
+		error = stack_places(named, &named->profile->samples[i], &building.stack);
 		if (error)
 			break;
 		const size_t at = find_site(&building, &is_own);
@@ -318,7 +308,7 @@ struct hs_error *site_samples(const struct named_profile *named, const struct si
 		kept[i] = !error && path.length == site->path_length &&
 			  memcmp(path.places, site->path, path.length * sizeof(*path.places)) == 0;
 	}
-	free(building.stack);
+	stack_buffer_deinit(&building.stack);
 	sites_deinit(&scratch);
 	if (error) {
 		free(kept);

@@ -2,17 +2,16 @@
 #include "proto/page/page_tree.h"
 
 #include "base/array.h"
-#include "base/cleanup.h"
 #include "base/hash_table.h"
+#include "views/stack_places.h"
 
 #include <stdlib.h>
 
 struct tree_maker {
 	const struct named_profile *named;
 	struct page_tree tree;
-	struct hash_table table; // nodes by parent and place
-	uint32_t *stack;         // places of one sample
-	size_t stack_room;
+	struct hash_table table;   // nodes by parent and place
+	struct stack_buffer stack; // of one sample
 };
 
 void page_values_of(const struct profile_values *values, int64_t ret[PAGE_VALUES])
@@ -53,35 +52,21 @@ static struct hs_error *step_down(struct tree_maker *maker, uint32_t place, uint
 	return NULL;
 }
 
-// The most places that a sample's stack may have.
-static size_t most_places(const struct named_profile *named, const struct profile_sample *sample)
-{
-	const struct heap_profile *profile = named->profile;
-	size_t count = 0;
-
-	for (uint32_t i = 0; i < sample->frame_count; i++) {
-		const uint32_t location = profile->frames[sample->first_frame + i];
-
-		count += named->first_place[location + 1] - named->first_place[location];
-	}
-	return count;
-}
-
 static struct hs_error *add_sample(struct tree_maker *maker, size_t number)
 {
 	const struct profile_sample *sample = &maker->named->profile->samples[number];
-	struct hs_error *error = ARRAY_RESERVE(maker->stack, most_places(maker->named, sample) + 1, &maker->stack_room);
+	struct hs_error *error = stack_places(maker->named, sample, &maker->stack);
 	int64_t values[PAGE_VALUES];
 	uint32_t node = 0;
 	size_t count;
 
 	if (error)
 		return error;
-	count = named_stack(maker->named, sample, maker->stack, maker->stack_room);
+	count = maker->stack.count;
 	if (count == 0)
-		maker->stack[count++] = PAGE_PLACE_UNKNOWN;
+		maker->stack.items[count++] = PAGE_PLACE_UNKNOWN;
 	while (count > 0 && !error)
-		error = step_down(maker, maker->stack[--count], &node);
+		error = step_down(maker, maker->stack.items[--count], &node);
 	if (error)
 		return error;
 	page_values_of(&sample->values, values);
@@ -111,7 +96,7 @@ struct hs_error *page_tree_make(const struct named_profile *named, struct page_t
 	for (size_t i = 0; i < sample_count && !error; i++)
 		error = add_sample(&maker, i);
 	hash_table_deinit(&maker.table);
-	free(maker.stack);
+	stack_buffer_deinit(&maker.stack);
 	if (error)
 		page_tree_deinit(&maker.tree);
 	*ret = maker.tree;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proto/stacks/collapsed.h"
 
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/printable.h"
+#include "views/stack_places.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -14,9 +13,8 @@
 struct collapsing {
 	const struct named_profile *named;
 	FILE *file;
-	char **names;    // of the places; NULL = not needed so far
-	uint32_t *stack; // places
-	size_t stack_room;
+	char **names; // of the places; NULL = not needed so far
+	struct stack_buffer stack;
 };
 
 static void collapsing_deinit(struct collapsing *collapsing)
@@ -24,7 +22,7 @@ static void collapsing_deinit(struct collapsing *collapsing)
 	for (size_t i = 0; collapsing->names && i < collapsing->named->place_count; i++)
 		free(collapsing->names[i]);
 	free(collapsing->names);
-	free(collapsing->stack);
+	stack_buffer_deinit(&collapsing->stack);
 }
 
 // The blank before the number that a name ends with; NULL = it does not.
@@ -58,19 +56,19 @@ static const char *name_of_place(struct collapsing *collapsing, uint32_t place)
 
 static struct hs_error *write_stack(struct collapsing *collapsing, const struct profile_sample *sample)
 {
-	const size_t count = named_stack(collapsing->named, sample, NULL, 0);
+	const struct stack_buffer *stack = &collapsing->stack;
+	struct hs_error *error = stack_places(collapsing->named, sample, &collapsing->stack);
 
-	if (count > 0 && ARRAY_RESERVE(collapsing->stack, count, &collapsing->stack_room))
-		return &hs_error_no_memory;
-	named_stack(collapsing->named, sample, collapsing->stack, count);
-	for (size_t i = count; i > 0; i--) {
-		const char *name = name_of_place(collapsing, collapsing->stack[i - 1]);
+	if (error)
+		return error;
+	for (size_t i = stack->count; i > 0; i--) {
+		const char *name = name_of_place(collapsing, stack->items[i - 1]);
 
 		if (!name)
 			return &hs_error_no_memory;
 		fprintf(collapsing->file, "%s%s", *name ? name : "[unknown]", i > 1 ? ";" : "");
 	}
-	fprintf(collapsing->file, "%s %" PRId64 "\n", count ? "" : "[stack unknown]", sample->values.live_bytes);
+	fprintf(collapsing->file, "%s %" PRId64 "\n", stack->count ? "" : "[stack unknown]", sample->values.live_bytes);
 	return NULL;
 }
 

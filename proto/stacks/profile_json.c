@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proto/stacks/profile_json.h"
 
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/json.h"
 #include "snapshot/size_age.h"
 #include "views/memory_json.h"
-
-#include <stdlib.h>
+#include "views/stack_places.h"
 
 static void put_values(struct json *json, const struct heap_profile *profile, const struct profile_values *values)
 {
@@ -77,21 +74,20 @@ static void put_labels(struct json *json, const struct heap_profile *profile, co
 }
 
 static struct hs_error *put_stack(struct json *json, const struct named_profile *named,
-				  const struct profile_sample *sample, uint32_t **places, size_t *room)
+				  const struct profile_sample *sample, struct stack_buffer *stack)
 {
-	const size_t count = named_stack(named, sample, NULL, 0);
+	struct hs_error *error = stack_places(named, sample, stack);
 
-	if (count > 0 && ARRAY_RESERVE(*places, count, room))
-		return &hs_error_no_memory;
-	named_stack(named, sample, *places, count);
+	if (error)
+		return error;
 	json_open(json, NULL, '{');
 	put_values(json, named->profile, &sample->values);
 	put_labels(json, named->profile, &sample->labels);
 	if (sample->samples_per_block)
 		json_number(json, "n_samples", sample->samples_per_block);
 	json_open(json, "frames", '[');
-	for (size_t i = 0; i < count; i++)
-		put_place(json, place_of(named, (*places)[i]));
+	for (size_t i = 0; i < stack->count; i++)
+		put_place(json, place_of(named, stack->items[i]));
 	json_close(json, ']');
 	json_close(json, '}');
 	return NULL;
@@ -114,17 +110,17 @@ static void put_ledger(struct json *json, const struct heap_profile *profile)
 struct hs_error *profile_json_write(const struct named_profile *named, const char *compared_with, FILE *file)
 {
 	const struct heap_profile *profile = named->profile;
-	HS_CLEANUP_FREE uint32_t *places = NULL;
+	struct stack_buffer stack = { 0 };
 	struct hs_error *error = NULL;
-	size_t room = 0;
 	struct json json;
 
 	json_begin(&json, file);
 	put_head(&json, profile, compared_with);
 	json_open(&json, "stacks", '[');
 	for (size_t i = 0; i < profile->sample_count && !error; i++)
-		error = put_stack(&json, named, &profile->samples[i], &places, &room);
+		error = put_stack(&json, named, &profile->samples[i], &stack);
 	json_close(&json, ']');
+	stack_buffer_deinit(&stack);
 	put_ledger(&json, profile);
 	(void)json_end(&json); // whether the stream failed is the caller's to see
 	return error;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proto/stacks/speedscope_json.h"
 
-#include "base/array.h"
-#include "base/cleanup.h"
 #include "base/json.h"
+#include "views/stack_places.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -72,23 +71,17 @@ static void put_frames(struct json *json, const struct named_profile *named)
 	json_close(json, '}');
 }
 
-struct stack_buffer {
-	uint32_t *places;
-	size_t room;
-};
-
 static struct hs_error *put_stack(struct json *json, const struct named_profile *named,
 				  const struct profile_sample *sample, struct stack_buffer *buffer)
 {
-	const size_t count = named_stack(named, sample, NULL, 0);
+	struct hs_error *error = stack_places(named, sample, buffer);
 
-	if (count > 0 && ARRAY_RESERVE(buffer->places, count, &buffer->room))
-		return &hs_error_no_memory;
-	named_stack(named, sample, buffer->places, count);
+	if (error)
+		return error;
 	json_open(json, NULL, '[');
-	for (size_t i = count; i > 0; i--)
-		json_number(json, NULL, buffer->places[i - 1]);
-	if (count == 0)
+	for (size_t i = buffer->count; i > 0; i--)
+		json_number(json, NULL, buffer->items[i - 1]);
+	if (buffer->count == 0)
 		json_number(json, NULL, named->place_count);
 	json_close(json, ']');
 	return NULL;
@@ -128,7 +121,7 @@ static struct hs_error *put_kind(struct json *json, const struct named_profile *
 
 struct hs_error *speedscope_json_write(const struct named_profile *named, FILE *file)
 {
-	struct stack_buffer buffer = { .places = NULL };
+	struct stack_buffer buffer = { 0 };
 	struct hs_error *error = NULL;
 	struct json json;
 
@@ -143,6 +136,6 @@ struct hs_error *speedscope_json_write(const struct named_profile *named, FILE *
 		error = put_kind(&json, named, (enum kind)kind, &buffer);
 	json_close(&json, ']');
 	(void)json_end(&json); // whether the stream failed is the caller's to see
-	free(buffer.places);
+	stack_buffer_deinit(&buffer);
 	return error;
 }

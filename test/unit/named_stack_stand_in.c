@@ -12,8 +12,8 @@ size_t named_stack(const struct named_profile *named, const struct profile_sampl
 	while (at + 1 < sample->frame_count && named->profile->locations[frames[at]].is_allocator)
 		at++;
 	for (; at < sample->frame_count; at++)
-		for (uint32_t i = named->first_place[frames[at]]; i < named->first_place[frames[at] + 1]; i++)
+		for (uint32_t i = named->first_place[frames[at]]; i < named->first_place[frames[at] + 1]; i++, count++)
 			if (count < room)
-				buffer[count++] = named->location_places[i];
+				buffer[count] = named->location_places[i];
 	return count;
 }
