@@ -10,6 +10,7 @@
 #include "cli/value_cells.h"
 #include "cli/view_json.h"
 #include "cli/view_text.h"
+#include "views/json_parts.h"
 #include "views/site_changes.h"
 
 #include <inttypes.h>

@@ -13,7 +13,7 @@
 #include "cli/view_json.h"
 #include "cli/view_text.h"
 #include "lib/dump_path.h"
-#include "views/memory_json.h"
+#include "views/json_parts.h"
 
 #include <string.h>
 
@@ -60,20 +60,6 @@ static struct hs_error *print_summary(const struct options *options, const struc
 	return NULL;
 }
 
-static void put_ledger(struct json *json, const struct heap_profile *profile)
-{
-	json_open(json, "ledger", '[');
-	for (size_t i = 0; i < profile->ledger_count; i++) {
-		json_open(json, NULL, '{');
-		json_string(json, "name", profile->ledger[i].name);
-		json_number(json, "value", profile->ledger[i].value);
-		json_string(json, "text", profile->ledger[i].text);
-		json_bool(json, "loss", profile->ledger[i].is_loss);
-		json_close(json, '}');
-	}
-	json_close(json, ']');
-}
-
 static struct hs_error *print_json(const struct options *options, const struct hs_dump_result *result,
 				   const struct dump_more *more)
 {
@@ -84,35 +70,20 @@ static struct hs_error *print_json(const struct options *options, const struct h
 
 	json_begin(&json, stdout);
 	json_string(&json, "command", command_describe(options->command)->name);
-	json_number(&json, "pid", (uint64_t)profile->pid);
 	json_string(&json, "output", options->output ? options->output : "");
-	memory_put_json(&json, &profile->memory);
 	json_number(&json, "bytes", result->file_bytes);
-	json_bool(&json, "stopped", profile->stopped_because);
-	json_string(&json, "stopped_because", profile->stopped_because ? profile->stopped_because : "");
+	profile_put_json(&json, profile);
+	copying_put_json(&json, profile);
 	json_number(&json, "stopped_us", result->stopped_ns / 1000);
-	json_number(&json, "log_records", profile->log_records);
 	json_number(&json, "copies", profile->copies);
 	json_number(&json, "copy_us", result->copy_ns / 1000);
 	json_number(&json, "symbolize_us", result->symbolize_ns / 1000);
 	json_number(&json, "total_us", result->total_ns / 1000);
-	selection_put_json(&json, profile);
-	json_number(&json, "stacks", profile->sample_count);
-	json_number(&json, "live_objects", (uint64_t)profile->total.live_objects);
-	json_number(&json, "live_bytes", (uint64_t)profile->total.live_bytes);
-	json_number(&json, "alloc_objects", (uint64_t)profile->total.alloc_objects);
-	json_number(&json, "alloc_bytes", (uint64_t)profile->total.alloc_bytes);
-	json_bool(&json, "estimate", profile->is_estimate);
-	json_number(&json, "interval", (uint64_t)profile->period);
-	json_number(&json, "samples", profile->total.live_records);
-	json_number(&json, "interval_most", (uint64_t)profile->interval_most);
-	json_number(&json, "live_objects_error", result->live_objects_error);
-	json_number(&json, "live_bytes_error", result->live_bytes_error);
 	error = view_put_json(&json, options, &result->view);
 	view_warn_empty(options, &result->view);
 	if (!error && is_report)
 		error = stacks_put_json(&json, options, &result->view);
-	put_ledger(&json, profile);
+	ledger_put_json(&json, profile);
 	if (more)
 		more->put(&json, more->data);
 	if (!console_end_json(&json) && !error)

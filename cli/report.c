@@ -7,6 +7,7 @@
 #include "cli/view_text.h"
 #include "lib/dump.h"
 #include "lib/read_profile.h"
+#include "views/json_parts.h"
 #include "views/survivors.h"
 
 #include <string.h>
@@ -41,20 +42,15 @@ static struct hs_error *print_json(const struct options *options, const struct p
 	json_string(&json, options->survivors ? "new" : "file", options->paths[options->survivors]);
 	json_string(&json, "output", options->output ? options->output : "");
 	json_number(&json, "bytes", bytes);
-	json_number(&json, "pid", (uint64_t)profile->pid);
-	json_bool(&json, "estimate", profile->is_estimate);
+	profile_put_json(&json, profile);
 	json_bool(&json, "difference", profile->is_difference);
-	selection_put_json(&json, profile);
-	json_integer(&json, "live_objects", profile->total.live_objects);
-	json_integer(&json, "live_bytes", profile->total.live_bytes);
-	json_integer(&json, "alloc_objects", profile->total.alloc_objects);
-	json_integer(&json, "alloc_bytes", profile->total.alloc_bytes);
 	if (old)
 		put_before(&json, old, profile);
 	error = view_put_json(&json, options, view);
 	view_warn_empty(options, view);
 	if (!error)
 		error = stacks_put_json(&json, options, view);
+	ledger_put_json(&json, profile);
 	if (!console_end_json(&json) && !error)
 		error = hs_error_create(HS_ERROR_SYSTEM, "standard output cannot be written");
 	return error;

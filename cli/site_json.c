@@ -2,54 +2,19 @@
 #include "cli/site_json.h"
 
 #include "base/cleanup.h"
+#include "views/json_parts.h"
 #include "views/stack_places.h"
 
 enum { CALLERS_KEPT = 3 };
-
-static void put_place(struct json *json, const struct code_place *place)
-{
-	json_string(json, "function", place->full_name);
-	json_string(json, "file", place->file);
-	json_number(json, "line", (uint64_t)place->line);
-	json_string(json, "module", place->module);
-}
-
-void place_put_json(struct json *json, const struct code_place *place)
-{
-	json_open(json, NULL, '{');
-	put_place(json, place);
-	json_close(json, '}');
-}
 
 // And whose code it is, by which rule.
 static void put_judged(struct json *json, const struct code_place *place)
 {
 	json_open(json, NULL, '{');
-	put_place(json, place);
+	place_fields_put_json(json, place);
 	json_string(json, "class", frame_class_name(place->judgement.class));
 	json_string(json, "why", place->judgement.why);
 	json_close(json, '}');
-}
-
-// Where none of a site's blocks is live, those tell their size that were freed.
-static uint64_t objects_error(const struct heap_profile *profile, const struct profile_values *values)
-{
-	const bool is_live = values->live_objects > 0;
-
-	return profile_objects_error(profile, values->live_objects_variance,
-				     is_live ? values->live_objects : values->alloc_objects,
-				     is_live ? values->live_bytes : values->alloc_bytes);
-}
-
-void values_put_json(struct json *json, const struct heap_profile *profile, const struct profile_values *values)
-{
-	json_integer(json, "live_objects", values->live_objects);
-	json_integer(json, "live_bytes", values->live_bytes);
-	json_integer(json, "alloc_objects", values->alloc_objects);
-	json_integer(json, "alloc_bytes", values->alloc_bytes);
-	json_number(json, "samples", values->live_records);
-	json_number(json, "live_objects_error", objects_error(profile, values));
-	json_number(json, "live_bytes_error", profile_bytes_error(profile, values->live_bytes_variance));
 }
 
 // The whole stack that holds most of it, innermost first, without the allocator.

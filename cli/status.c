@@ -8,7 +8,7 @@
 #include "cli/sampling_text.h"
 #include "cli/unseen_text.h"
 #include "inject/abi/limits.h"
-#include "views/memory_json.h"
+#include "views/json_parts.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -6,35 +6,11 @@
 #include "cli/site_json.h"
 #include "cli/view_text.h"
 #include "snapshot/size_age.h"
+#include "views/json_parts.h"
 #include "views/stack_places.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-void selection_put_json(struct json *json, const struct heap_profile *profile)
-{
-	if (!profile->selection)
-		return;
-	json_string(json, "selection", profile->selection);
-	if (profile->is_difference)
-		return;
-	json_integer(json, "recorded_objects", profile->recorded.live_objects);
-	json_integer(json, "recorded_bytes", profile->recorded.live_bytes);
-	json_integer(json, "undecided_objects", profile->undecided.live_objects);
-	json_integer(json, "undecided_bytes", profile->undecided.live_bytes);
-}
-
-static void labels_put_json(struct json *json, const struct heap_profile *profile, const struct profile_labels *labels)
-{
-	if (labels->thread > 0 && labels->thread <= profile->label_text_count)
-		json_string(json, "thread", profile->label_texts[labels->thread - 1]);
-	if (labels->epoch)
-		json_number(json, "dump", labels->epoch);
-	if (labels->size)
-		json_number(json, "size_class", size_class_least(labels->size));
-	if (labels->age)
-		json_number(json, "age_class", (uint64_t)age_class_least(labels->age) / 1000000000);
-}
 
 static size_t limit_of(const struct options *options)
 {

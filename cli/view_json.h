@@ -20,7 +20,4 @@ void view_warn_empty(const struct options *options, const struct profile_view *v
 struct hs_error *stacks_put_json(struct json *json, const struct options *options,
 				 const struct profile_view *view) HS_MUST_CHECK;
 
-// Which blocks alone a profile is of, if not all: "selection" and what there is beside it.
-void selection_put_json(struct json *json, const struct heap_profile *profile);
-
 #endif

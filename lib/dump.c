@@ -16,13 +16,8 @@ void hs_dump_result_deinit(struct hs_dump_result *result)
 	*result = (struct hs_dump_result){ 0 };
 }
 
-static void describe_totals(const struct snapshot_timing *timing, struct hs_dump_result *result)
+static void describe_timing(const struct snapshot_timing *timing, struct hs_dump_result *result)
 {
-	const struct heap_profile *profile = &result->profile;
-
-	result->live_objects_error = profile_objects_error(profile, profile->total.live_objects_variance,
-							   profile->total.live_objects, profile->total.live_bytes);
-	result->live_bytes_error = profile_bytes_error(profile, profile->total.live_bytes_variance);
 	result->stopped_ns = timing->stopped_ns;
 	result->copy_ns = timing->copy_ns;
 	result->symbolize_ns = timing->symbolize_ns;
@@ -46,7 +41,7 @@ static struct hs_error *write_copy(struct heap_copy *copy, const struct hs_dump_
 		*ret = (struct hs_dump_result){ 0 };
 		return error;
 	}
-	describe_totals(&timing, ret);
+	describe_timing(&timing, ret);
 	error = look(options, ret);
 	if (!error && options->output)
 		error = profile_writer_write(

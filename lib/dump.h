@@ -29,7 +29,6 @@ struct hs_dump_options {
 struct hs_dump_result {
 	struct heap_profile profile;
 	struct profile_view view;                      // of it
-	uint64_t live_objects_error, live_bytes_error; // of the profile's totals; 0 = exact
 	uint64_t file_bytes;                           // written; of pprof compressed
 	uint64_t stopped_ns;                           // for how long threads were stopped; 0 = none was
 	uint64_t copy_ns, symbolize_ns, total_ns;

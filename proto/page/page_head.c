@@ -5,7 +5,7 @@
 #include "base/printable.h"
 #include "proto/page/page_tree.h"
 #include "views/completeness.h"
-#include "views/memory_json.h"
+#include "views/json_parts.h"
 #include "views/other_heaps.h"
 
 static const int64_t NS_PER_MS = 1000000;

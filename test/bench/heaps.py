@@ -87,7 +87,7 @@ TIMES = ("total", "stopped", "copy", "symbolize", "processor")
 def dump_row(name, pid, path, rounds, *options):
     reports = [dump_measured(pid, path, options) for _ in range(rounds)]
     last = reports[-1]
-    row = {"of": " ".join([name, *options]), "live": last["live_objects"], "stacks": last["stacks"], "bytes": last["bytes"],
+    row = {"of": " ".join([name, *options]), "live": last["live_objects"], "stacks": last["stack_count"], "bytes": last["bytes"],
            "peak_bytes": summary([report["peak_bytes"] for report in reports]),
            **{f"{time}_ms": summary([report[f"{time}_us"] / 1000 for report in reports]) for time in TIMES}}
     say(f"{row['of']:>16} {row['live']:>11,} {row['stacks']:>7,} " + " ".join(f"{text(row[f'{time}_ms']):>24}" for time in TIMES)

@@ -330,7 +330,7 @@ def heapsnap_stopping(step, meanwhile, *arguments):
 
 
 TOO_LONG = "gave up: the process had been stopped for"
-NO_PROCESSOR = [TOO_LONG, "did not stop in time", "faster than they can be stopped"]
+NO_PROCESSOR = [TOO_LONG, "did not stop in time", "faster than they can be stopped", "the kernel did not say in time"]
 KILLED = "its limit, and was killed"  # by its watchdog: what is said of a tool that gets none, too
 
 

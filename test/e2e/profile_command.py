@@ -87,7 +87,7 @@ def views_and_formats():
     target, before = new_target()
     path = os.path.join(temporary_directory(), "out.json")
     value = heapsnap_ok("profile", target.pid, "--exact", "--for", "100ms", "--by", "function", "--focus", ".", "-o", path)
-    check(value["rows"] and value["shown"]["stacks"] == value["stacks"], f"rows and shown: {value}")
+    check(value["rows"] and value["shown"]["stacks"] == value["stack_count"], f"rows and shown: {value}")
     check_equal(value["warnings"], [], "warnings")
     with open(path, encoding="utf-8") as file:
         json.load(file)

@@ -314,6 +314,12 @@ def processes():
     result = heapsnap("report", target.pid, "--json")
     check_equal((result.json["command"], result.json["live_bytes"], result.json["output"]), ("report", total, ""), "JSON of a process")
     check(result.json["stacks"] and all(stack["frames"] for stack in result.json["stacks"]), "stacks of a process")
+    of_file = heapsnap("report", path, "--json").json
+    own = {"memory", "samples", "stopped", "stopped_because", "stopped_us", "log_records", "copies", "copy_us", "symbolize_us", "total_us"}, {"file", "difference"}
+    check_equal((set(result.json) - set(of_file), set(of_file) - set(result.json)), own, "what is said of a process alone, and of a file")
+    for key in sorted(set(of_file) & set(result.json) - {"output", "bytes", "time_ns", "duration_ns"}):
+        if not isinstance(of_file[key], list):  # stacks and sites have samples, the ledger zeros, that a file leaves out
+            check_equal(of_file[key], result.json[key], f"{key}, of the process and of its file")
     named = subprocess.run([HEAPSNAP, "report", f"./{target.pid}", "--json"], cwd=folder, capture_output=True, check=True)
     check_equal(json.loads(named.stdout)["file"], f"./{target.pid}", "a file that has a number's name")
     check_equal(os.listdir(folder), [str(target.pid)], "files")
