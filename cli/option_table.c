@@ -97,7 +97,7 @@ const struct option_description option_table[] = {
 	  "write the profile, or the difference, too: NAME.html is a page that a browser shows, NAME.json all stacks as JSON, "
 	  "NAME.collapsed what flamegraph.pl reads, all else for pprof; - for standard output; see --format" },
 	{ OPTION_FORMAT, "format", "FORMAT", FOR(DUMP) | FOR_RECORDS | FOR(REPORT) | FOR(DIFF), "format of the profile",
-	  "format of what is written, whatever its name ends in: pprof, html, json; but for diff also collapsed, speedscope" },
+	  "format of what is written, whatever its name ends in: pprof, html, json, text; but for diff also collapsed, speedscope" },
 	{ OPTION_AT_EXIT, "at-exit", "FILE", FOR(RUN), "where the profile of the end goes",
 	  "the profile of what is live when the command ends; also by a signal. DIR/ makes a name of program, PID and time" },
 	{ OPTION_EVERY, "every", "TIME", FOR(RUN), "take a profile each time so much has passed",

@@ -13,10 +13,11 @@ static const struct {
 	{ "collapsed", PROFILE_COLLAPSED },
 	{ "json", PROFILE_JSON },
 	{ "speedscope", PROFILE_SPEEDSCOPE },
+	{ "text", PROFILE_TEXT },
 }, endings[] = {
 	{ ".speedscope.json", PROFILE_SPEEDSCOPE }, // before .json
 	{ ".html", PROFILE_PAGE },           { ".json", PROFILE_JSON },     { ".collapsed", PROFILE_COLLAPSED },
-	{ ".folded", PROFILE_COLLAPSED },    { ".txt", PROFILE_COLLAPSED },
+	{ ".folded", PROFILE_COLLAPSED },    { ".txt", PROFILE_TEXT },
 };
 
 bool profile_format_named(const char *text, enum profile_format *ret)

@@ -11,13 +11,14 @@ enum profile_format {
 	PROFILE_PAGE,
 	PROFILE_COLLAPSED,
 	PROFILE_JSON,
-	PROFILE_SPEEDSCOPE
+	PROFILE_SPEEDSCOPE,
+	PROFILE_TEXT
 };
 
-// "pprof", "html", "collapsed", "json", "speedscope". False: there is no such format.
+// "pprof", "html", "collapsed", "json", "speedscope", "text". False: there is no such format.
 bool profile_format_named(const char *text, enum profile_format *ret);
 
-// By the end of a file's name: .html, .speedscope.json, .json; .collapsed, .folded and .txt are collapsed stacks; all
+// By the end of a file's name: .html, .speedscope.json, .json, .txt; .collapsed and .folded are collapsed stacks; all
 // else is pprof.
 enum profile_format profile_format_of(const char *path);
 

@@ -9,6 +9,7 @@
 #include "proto/stacks/collapsed.h"
 #include "proto/stacks/profile_json.h"
 #include "proto/stacks/speedscope_json.h"
+#include "proto/stacks/text_report.h"
 #include "views/completeness.h"
 #include "views/drop_frames.h"
 #include "views/sites.h"
@@ -84,6 +85,8 @@ static struct hs_error *write_text(struct profile_writer *writer, const struct p
 		error = profile_json_write(what->named, what->compared_with, stream.stream);
 	else if (writer->format == PROFILE_SPEEDSCOPE)
 		error = speedscope_json_write(what->named, stream.stream);
+	else if (writer->format == PROFILE_TEXT)
+		error = text_report_write(what->named, stream.stream);
 	else
 		error = collapsed_write(what->named, stream.stream);
 	closing = output_stream_close(&stream, size_ret);
@@ -102,11 +105,13 @@ static struct hs_error *write_as(struct profile_writer *writer, const struct pro
 	case PROFILE_COLLAPSED:
 	case PROFILE_SPEEDSCOPE:
 		if (what->compared_with)
-			return hs_error_create(HS_ERROR_REFUSED,
-					       "a difference has values below 0, which neither collapsed stacks nor "
-					       "speedscope's files can have; other formats can: .pb.gz, .json, .html");
+			return hs_error_create(
+				HS_ERROR_REFUSED,
+				"a difference has values below 0, which neither collapsed stacks nor "
+				"speedscope's files can have; other formats can: .pb.gz, .json, .html, .txt");
 		return write_text(writer, what, size_ret);
 	case PROFILE_JSON:
+	case PROFILE_TEXT:
 		return write_text(writer, what, size_ret);
 	default:
 		return write_pprof(writer, what, size_ret);

@@ -18,6 +18,9 @@ static const char json_result_beginning[] = "{\"command\":\"";
 static const char speedscope_beginning[] =
 	"{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":\"heapsnap ";
 
+// proto/stacks/text_report.c
+static const char report_beginning[] = "heapsnap report of ";
+
 // A varint of Protocol Buffers (wire type 0). False: there is none.
 static bool read_varint(const uint8_t **at, const uint8_t *end, uint64_t *ret)
 {
@@ -131,7 +134,8 @@ bool profile_is_known(const void *beginning, size_t size)
 	if (BEGINS_WITH(beginning, size, page_beginning))
 		return memmem(beginning, size, page_title, sizeof(page_title) - 1);
 	return BEGINS_WITH(beginning, size, json_beginning) || BEGINS_WITH(beginning, size, speedscope_beginning) ||
-	       begins_as_pprof(beginning, size) || begins_as_collapsed(beginning, size);
+	       BEGINS_WITH(beginning, size, report_beginning) || begins_as_pprof(beginning, size) ||
+	       begins_as_collapsed(beginning, size);
 }
 
 // Whether text begins so, behind blanks and in any case. pre: `text` is in lower case
@@ -160,6 +164,8 @@ const char *profile_other_format(const void *beginning, size_t size)
 		return "what heapsnap --json prints";
 	if (BEGINS_WITH(beginning, size, speedscope_beginning))
 		return "a speedscope profile";
+	if (BEGINS_WITH(beginning, size, report_beginning))
+		return "a report as text";
 	if (begins_as(beginning, size, "<!doctype html") || begins_as(beginning, size, "<html"))
 		return "a page (HTML)";
 	if (begins_as(beginning, size, "{"))

@@ -91,6 +91,7 @@ struct profile_memory {
 	uint64_t rss;       // resident
 	uint64_t anonymous; // of that: heap, stacks and other memory that no file backs
 	uint64_t swapped;   // beside that
+	uint64_t peak;      // the most that was resident at one time; 0 = not known
 };
 
 // One line of the ledger: what was seen, and what was lost.

@@ -14,15 +14,18 @@ static uint64_t bytes_of(const char *status, const char *key)
 
 struct profile_memory process_memory_parse(const char *status)
 {
-	const struct profile_memory memory = {
+	struct profile_memory memory = {
 		.is_known = true,
 		.rss = bytes_of(status, "VmRSS:"),
 		.anonymous = bytes_of(status, "RssAnon:"),
 		.swapped = bytes_of(status, "VmSwap:"),
+		.peak = bytes_of(status, "VmHWM:"),
 	};
 
 	if (memory.rss == UINT64_MAX || memory.anonymous == UINT64_MAX || memory.swapped == UINT64_MAX)
 		return (struct profile_memory){ 0 };
+	if (memory.peak == UINT64_MAX)
+		memory.peak = 0;
 	return memory;
 }
 

@@ -11,6 +11,7 @@ void memory_put_json(struct json *json, const struct profile_memory *memory)
 	json_number(json, "rss", memory->rss);
 	json_number(json, "anonymous", memory->anonymous);
 	json_number(json, "swapped", memory->swapped);
+	json_number(json, "peak", memory->peak);
 	json_close(json, '}');
 }
 

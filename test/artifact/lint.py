@@ -22,7 +22,7 @@ MAY_INCLUDE = {
             "attach/process/target.h", "attach/ptrace/follow.h", "attach/ptrace/follow_threads.h", "attach/ptrace/launch.h", "attach/ptrace/stop_wait.h", "attach/region/sampling_settings.h",
             *(f"attach/session/{name}.h" for name in ("attached_list", "check", "session")), "snapshot/block_selection.h", "snapshot/heap_profile.h", "snapshot/process_memory.h", "snapshot/snapshot.h", "snapshot/profile/unseen_share.h", "snapshot/symbols/debuginfod.h",
             *(f"proto/{name}.h" for name in ("gzip_file", "output_file", "output_stream", "page/page", "known_profile", "profile_file", "pprof/pprof_decoder",
-            "pprof/pprof_encoder", "stacks/collapsed", "stacks/profile_json", "stacks/speedscope_json")),
+            "pprof/pprof_encoder", "stacks/collapsed", "stacks/profile_json", "stacks/speedscope_json", "stacks/text_report")),
             *(f"views/{name}.h" for name in ("block_attributes", "completeness", "diff", "drop_frames", "frame_rules", "growth", "named_profile", "profile_view", "sites", "verdict"))},
 }
 DESIGN = "docs/design.md"

@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import subprocess
 
 import profiles
@@ -62,7 +63,7 @@ def main():
     shown = heapsnap_ok("report", path("out.pb.gz"))["stacks"]
     check_equal(sums(((frame["function"] for frame in stack["frames"]), tuple(stack[value] for value in VALUES)) for stack in shown), stacks, "what report --json says")
 
-    for name in ("out.collapsed", "out.folded", "out.txt"):
+    for name in ("out.collapsed", "out.folded"):
         dump(target.pid, path(name))
         with open(path(name), encoding="utf-8") as file:
             check_equal(of_collapsed(file.read()), column(pprof, 3), name)
@@ -73,6 +74,16 @@ def main():
     dump(target.pid, path("out.speedscope.json"))
     check_equal(of_speedscope(path("out.speedscope.json")), [column(pprof, index) for index in (3, 2, 1, 0)], "speedscope's four profiles")
 
+    dump(target.pid, path("out.txt"))
+    with open(path("out.txt"), encoding="utf-8") as file:
+        text = file.read()
+    totals = re.search(r"^  live +(.*) in ([0-9,]+) blocks?\n  allocated +(.*) in ([0-9,]+) blocks?; ", text, re.M)
+    check(text.startswith("heapsnap report of ") and totals, f"text: {text[:400]}")
+    check_equal([int(totals[group].replace(",", "")) for group in (2, 4)], [whole["live_objects"], whole["alloc_objects"]], "blocks in the text")
+    rows = re.findall(r"^ +[0-9.]+ \w+ +([0-9,]+) +[0-9.]+ \w+  (\S.*)$", text, re.M)
+    check_equal((len(rows), sum(int(count.replace(",", "")) for count, _ in rows)), (len(report["sites"]), whole["live_objects"]), "sites in the text")
+    check_equal(sum(bool(re.match(r"[! ] {4,}[0-9, ]+  \S", line)) for line in text.split("Ledger")[1].splitlines()[1:]), len(whole["ledger"]), "its ledger")
+
     for name, words in (("out.folded", "below 0"), ("out.speedscope.json", "below 0")):
         before = os.stat(path(name)).st_mtime_ns
         result = heapsnap("diff", path("out.pb.gz"), path("out.pb.gz"), "-o", path(name))
@@ -81,6 +92,9 @@ def main():
     result = heapsnap("diff", path("out.pb.gz"), path("out.pb.gz"), "-o", path("diff.json"))
     check_equal(result.status, 0, str(result))
     check_equal(of_json(path("diff.json"))[0]["compared_with"], path("out.pb.gz"), "what was taken off")
+    result = heapsnap("diff", path("out.pb.gz"), path("out.pb.gz"), "-o", path("diff.txt"))
+    with open(path("diff.txt"), encoding="utf-8") as file:
+        check(result.status == 0 and file.read().startswith("heapsnap report of a difference, of "), f"a difference as text: {result}")
     for arguments, words in ((("-o", path("x"), "--format", "xml"), "--format expects"), (("--format", "json"), "--format needs -o")):
         result = heapsnap("dump", target.pid, *arguments)
         check(result.status == 2 and words in result.stderr, f"{arguments}: {result}")
@@ -88,7 +102,7 @@ def main():
     check_equal(target.ask("finish"), "ok", "contents of the blocks")
     detach(target.pid)
     target.end()
-    say(f"{len(stacks)} stacks in 5 formats")
+    say(f"{len(stacks)} stacks in 6 formats")
 
 
 run_test(main, "formats")

@@ -311,7 +311,7 @@ def into_a_folder():
     result = heapsnap("dump", some.pids[0], "-o", folder + "/")  # one process too
     check_equal(result.status, 0, str(result))
     check(re.search(rf"^{folder}/{some.name}\.{some.pids[0]}\.\d+T\d+Z\.pb\.gz: ", result.stdout, re.M), str(result))
-    for format, ending in (("json", "json"), ("collapsed", "collapsed"), ("speedscope", "speedscope.json"), ("pprof", "pb.gz")):
+    for format, ending in (("json", "json"), ("collapsed", "collapsed"), ("speedscope", "speedscope.json"), ("text", "txt"), ("pprof", "pb.gz")):
         result = heapsnap_ok("dump", some.pids[0], "-o", temporary_directory() + "/", "--format", format)
         check(re.search(rf"/{some.name}\.{some.pids[0]}\.\d+T\d+Z\.{ending}$", result["output"]), str(result["output"]))
     check_refused(heapsnap("dump", some.pids[0], "-o", folder + "/none/"), "create the directory")
@@ -336,9 +336,9 @@ def what_is_replaced():
         with open(path, "rb") as file:
             check_equal(file.read(), content, "what was there")
     check_equal(os.listdir(folder), ["out.pb.gz"], "files")
-    for name in ("out.json", "out.collapsed", "out.speedscope.json"):  # each over what it is, and over each other
+    for name in ("out.json", "out.collapsed", "out.speedscope.json", "out.txt"):  # each over what it is, and over each other
         path = os.path.join(folder, name)
-        for format in ((), ("--format", "json"), ("--format", "collapsed"), ("--format", "speedscope"), ()):
+        for format in ((), ("--format", "json"), ("--format", "collapsed"), ("--format", "speedscope"), ("--format", "text"), ()):
             heapsnap_ok("dump", some.pids[0], "-o", path, *format)
         with open(path, "wb") as file:
             file.write(b"bread 2\nmilk 1\n")

@@ -32,7 +32,7 @@ static void set_head(struct made_named *made)
 	made->profile.pid = 4711;
 	made->profile.time_ns = 1785000000000000000;
 	made->profile.duration_ns = 3720000000000;
-	made->profile.memory = (struct profile_memory){ true, 398u << 20, 391u << 20, 0 };
+	made->profile.memory = (struct profile_memory){ true, 398u << 20, 391u << 20, 0, 0 };
 	made->profile.program = (char *)(uintptr_t) "shopd";
 	made->profile.mappings = &mapping;
 	made->profile.mapping_count = 1;

@@ -65,7 +65,7 @@ static void add_cut(struct watch *watch, size_t i, bool is_estimate, const struc
 	struct hand_profile *hand = &watch->hands[i];
 
 	hand_make(hand, is_other ? other_places : places, PLACES, samples, i < 2 ? 2 : 3, 0x10000);
-	hand->profile.memory = (struct profile_memory){ true, 1000000 + 30000 * i, 500000 + 20000 * i, 100 };
+	hand->profile.memory = (struct profile_memory){ true, 1000000 + 30000 * i, 500000 + 20000 * i, 100, 0 };
 	hand->profile.ledger = ledger;
 	hand->profile.ledger_count = untold && i == untold->uncounted ? 3 : 2;
 	hand->profile.is_estimate = is_estimate;

@@ -50,6 +50,8 @@ static const struct {
 	{ "speedscope",
 	  TEXT("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":\"heapsnap 0.9\"}"),
 	  true, false },
+	{ "a report as text", TEXT("heapsnap report of a (PID 1), taken 2026-01-01T00:00:00Z\n"), true, false },
+	{ "a text of another's", TEXT("heapsnap reports of mine\n"), false, false },
 	{ "another's speedscope",
 	  TEXT("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":\"py-spy\"}"), false,
 	  false },

@@ -123,7 +123,7 @@ static void test_data(void)
 	made->profile.pid = 42;
 	made->profile.time_ns = 1700000000123456789;
 	made->profile.duration_ns = 2500000000;
-	made->profile.memory = (struct profile_memory){ true, 9000, 8000, 1 };
+	made->profile.memory = (struct profile_memory){ true, 9000, 8000, 1, 9500 };
 	made->profile.program = (char *)(uintptr_t) "app";
 	made->profile.mappings = &(struct profile_mapping){ .file = (char *)(uintptr_t) "/bin/<app>",
 							    .build_id = (char *)(uintptr_t) "ab12" };
@@ -143,7 +143,7 @@ static void test_data(void)
 		     "\"pid\":42,\"time\":1700000000123,\"duration\":2.5,\"period\":1,\"interval_most\":0,"
 		     "\"estimate\":false,\"stopped\":false,\"stacks\":1,"
 		     "\"total\":[-4000000000000,-3,2,1],\"bytes_error\":0,\"objects_error\":0,"
-		     "\"selection\":null,\"memory\":{\"rss\":9000,\"anonymous\":8000,\"swapped\":1},"
+		     "\"selection\":null,\"memory\":{\"rss\":9000,\"anonymous\":8000,\"swapped\":1,\"peak\":9500},"
 		     "\"other_heap\":null,\"complete\":true,\"completeness\":null,"
 		     "\"strings\":10,\"places\":3,\"nodes\":3,\"sites\":1,"
 		     "\"series\":[[0,1000,10],[1.5,2000,-4]],\"mappings\":[[\"/bin/\\u003capp\\u003e\",\"ab12\"]],"

@@ -19,7 +19,7 @@ static const struct {
 	{ "a.json/out", PROFILE_PPROF },
 	{ "a.collapsed", PROFILE_COLLAPSED },
 	{ "a.folded", PROFILE_COLLAPSED },
-	{ "/tmp/a.txt", PROFILE_COLLAPSED },
+	{ "/tmp/a.txt", PROFILE_TEXT },
 	{ "a.TXT", PROFILE_PPROF },
 	{ "a.txt.gz", PROFILE_PPROF },
 };

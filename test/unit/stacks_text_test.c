@@ -6,6 +6,7 @@
 #include "proto/stacks/collapsed.h"
 #include "proto/stacks/profile_json.h"
 #include "proto/stacks/speedscope_json.h"
+#include "proto/stacks/text_report.h"
 
 #include <stdlib.h>
 
@@ -91,9 +92,10 @@ static void test_stacks(void)
 static const char whole[] =
 	"{\"heapsnap\":\"" HEAPSNAP_VERSION
 	"\",\"program\":\"a\\\"b\",\"name\":\"a\\\"b\",\"pid\":42,\"time_ns\":1700000000123456789,"
-	"\"duration_ns\":5,\"memory\":{\"rss\":9,\"anonymous\":8,\"swapped\":0},\"stopped\":false,\"stopped_because\":\"\","
-	"\"log_records\":0,\"estimate\":false,\"interval\":1,\"interval_most\":0,\"live_objects\":5,\"live_bytes\":407,"
-	"\"alloc_objects\":13,\"alloc_bytes\":1027,\"samples\":5,\"live_objects_error\":0,\"live_bytes_error\":0,\"stacks\":["
+	"\"duration_ns\":5,\"memory\":{\"rss\":9,\"anonymous\":8,\"swapped\":0,\"peak\":10},\"estimate\":false,"
+	"\"interval\":1,\"interval_most\":0,\"live_objects\":5,\"live_bytes\":407,\"alloc_objects\":13,"
+	"\"alloc_bytes\":1027,\"samples\":5,\"live_objects_error\":0,\"live_bytes_error\":0,\"stack_count\":1,"
+	"\"stopped\":false,\"stopped_because\":\"\",\"log_records\":0,\"stacks\":["
 	"{\"live_objects\":4,\"live_bytes\":400,\"alloc_objects\":10,\"alloc_bytes\":1000,\"samples\":4,"
 	"\"live_objects_error\":0,\"live_bytes_error\":0,\"frames\":["
 	"{\"function\":\"shop::put(int)\",\"file\":\"leak.cpp\",\"line\":18,\"module\":\"app\"},"
@@ -114,7 +116,7 @@ static void test_json(void)
 	profile->time_ns = 1700000000123456789;
 	profile->duration_ns = 5;
 	profile->period = 1;
-	profile->memory = (struct profile_memory){ true, 9, 8, 0 };
+	profile->memory = (struct profile_memory){ true, 9, 8, 0, 10 };
 	profile->total = (struct profile_values){ 13, 1027, 5, 407, 5, 0, 0 };
 	profile->sample_count = 1;
 	profile->ledger = &line;
@@ -127,6 +129,68 @@ static void test_json(void)
 	profile->ledger_count = 0;
 	profile->ledger = NULL;
 	profile->program = NULL;
+	made_named_free(made);
+}
+
+static const char report[] =
+	"heapsnap report of a\\x1bb (PID 42), taken 2023-11-14T22:13:20Z\n"
+	"  RSS                9 B  (anonymous 8 B, swapped 0 B, at its peak 10 B)\n"
+	"  recorded           2 s\n"
+	"  live             407 B  in 5 blocks (±49 %)\n"
+	"  allocated      1.0 KiB  in 13 blocks; 514 B/s, 7 blocks/s\n"
+	"  sampled           64 B  the mean interval now\n"
+	"  Incomplete: 3 gone; a fact.\n"
+	"\n"
+	"        live      error       blocks      allocated  site\n"
+	"       400 B                       4         1000 B  shop::put(int)  leak.cpp:18\n"
+	"        < main\n"
+	"      -100 B                      -1            0 B  shop::put(int)  leak.cpp:18\n"
+	"        < put < main\n"
+	"         7 B      ±90 B            1            7 B  [stack unknown]\n"
+	"         0 B                       0           20 B  main\n"
+	"\n"
+	"Ledger (! = something is missing from the profile)\n"
+	"                    12  seen\n"
+	"!                    3  gone\n"
+	"!                       a fact\n";
+
+static void test_report(void)
+{
+	struct ledger_line lines[] = {
+		{ .name = (char[]){ "seen" }, .text = (char[]){ "seen" }, .value = 12 },
+		{ .name = (char[]){ "gone" }, .text = (char[]){ "gone" }, .value = 3, .is_loss = true },
+		{ .name = (char[]){ "fact" },
+		  .text = (char[]){ "a fact" },
+		  .value = 1,
+		  .is_loss = true,
+		  .is_fact = true },
+	};
+	struct made_named *made = make();
+	struct heap_profile *profile = &made->profile;
+	char *text = NULL;
+	size_t size;
+	FILE *file = open_memstream(&text, &size);
+
+	profile->name = (char[]){ "a\x1b"
+				  "b" };
+	profile->pid = 42;
+	profile->time_ns = 1700000000123456789;
+	profile->duration_ns = 2000000000;
+	profile->is_estimate = true;
+	profile->period = 64;
+	profile->memory = (struct profile_memory){ true, 9, 8, 0, 10 };
+	profile->total = (struct profile_values){ 13, 1027, 5, 407, 5, 0, 200.0 * 200 };
+	profile->ledger = lines;
+	profile->ledger_count = COUNT(lines);
+	profile->samples[2].values.live_bytes_variance = 90 * 90;
+	CHECK(!text_report_write(&made->named, file));
+	CHECK(fclose(file) == 0);
+	CHECK_STRING(text, report);
+	CHECK(profile_is_known(text, size)); // a new one may replace it
+	free(text);
+	profile->ledger_count = 0;
+	profile->ledger = NULL;
+	profile->name = NULL;
 	made_named_free(made);
 }
 
@@ -162,6 +226,7 @@ static void test_speedscope(void)
 int main(void)
 {
 	test_speedscope();
+	test_report();
 	test_names();
 	test_stacks();
 	test_json();

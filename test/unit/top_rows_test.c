@@ -27,7 +27,7 @@ static void add_cut(struct hand_profile *hand, struct site_list *sites, struct g
 	const struct growth_cut facts = { .seconds = 2 * (double)i };
 
 	hand_make(hand, places, PLACES, samples, 4, 0x10000);
-	hand->profile.memory = (struct profile_memory){ true, 1000000 + 40000 * i, 500000 + 30000 * i, 0 };
+	hand->profile.memory = (struct profile_memory){ true, 1000000 + 40000 * i, 500000 + 30000 * i, 0, 0 };
 	hand->profile.program = (char *)"/opt/app";
 	hand->profile.pid = 12;
 	hand->profile.duration_ns = 5000000000;

@@ -121,7 +121,7 @@ static void add_cut(struct watch *watch, const struct story *story, size_t i)
 	hand->profile.is_estimate = story->is_estimate;
 	hand->profile.interval_most = story->is_estimate ? 1000 : 0;
 	hand->profile.memory = (struct profile_memory){ true, (uint64_t)((story->anonymous[i] + 9) * MIB),
-							(uint64_t)(story->anonymous[i] * MIB), 0 };
+							(uint64_t)(story->anonymous[i] * MIB), 0, 0 };
 	if (story->keeps) {
 		hand->profile.cut.epoch = (uint32_t)i + 1;
 		hand->profile.cohort_count = put_cohorts(story, i, samples, cohorts);
