@@ -179,6 +179,22 @@ def killed(root):
     say(f"  killed at {steps['attach']} steps of attach, {steps['detach']} of detach")
 
 
+def started(root):
+    """Programs that heapsnap starts are recorded from their beginning, and go on if it is killed while their loader is at work."""
+    command = ["chroot", root.path, "/bin/sh", "-c", "/bin/true; echo $?; /bin/true; echo $?"]
+    result = heapsnap("run", "--children", "--", *command)
+    check_equal((result.status, result.stdout, len(result.stderr.split("(true) has ended"))), (0, "0\n0\n", 3), f"recorded: {result}")
+    killed_at = []
+    for request in range(200, 2000, 40):  # from before the first of them on
+        result = heapsnap("run", "-q", "--children", "--", *command, environment={"HEAPSNAP_KILL_AT_REQUEST": str(request)}, again=False)
+        check_equal(result.stdout, "0\n0\n", f"killed at request {request}")
+        if result.status == 0:
+            break
+        killed_at.append(request)
+    check(len(killed_at) > 5, f"killed at {killed_at}")
+    say(f"  started, and heapsnap killed at {len(killed_at)} requests")
+
+
 def commands(root):
     """Each command, and names with lines."""
     check("static" in heapsnap("--version").stdout, "the tool is not the static program")
@@ -245,6 +261,7 @@ def main():
         exact(root, temporary_directory())
         stacks(root)
         killed(root)
+        started(root)
         inside(root)
     finally:
         root.remove()
