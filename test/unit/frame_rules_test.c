@@ -13,7 +13,7 @@
 static struct frame_judgement judge(const struct frame_rules *rules, const struct judged *item)
 {
 	struct frame_text frame = { item->function, "", item->file ? item->file : "",
-				    item->module ? item->module : PROGRAM, false };
+				    item->module ? item->module : PROGRAM, false, false };
 
 	return frame_rules_judge(rules, &frame);
 }
