@@ -35,11 +35,11 @@ struct profile_location {
 	uint32_t first_line; // index into lines; innermost inlined function first
 	uint32_t line_count; // 0 = no symbol
 	bool is_allocator;   // a frame of the allocator itself: dropped from stacks
-	bool is_wrapper;     // its code does nothing but allocate for its caller, with all that is inlined there
 	// No symbol covers the address; what stands for one is how far it is behind the nearest symbol before it. Then
 	// there is one line, of number 0, and its function is named as profile_guess_base says, without a file. Another
 	// offset is other code, and nothing of the name says what the code is: only the address does.
 	bool is_guess;
+	bool is_wrapper; // its code does nothing but allocate for its caller, with all that is inlined there
 };
 
 // What a stack, a site or a whole profile holds: of all blocks, also those that sampling has left out.

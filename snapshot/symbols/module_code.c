@@ -14,7 +14,8 @@ struct segment {
 
 struct slot {
 	uint64_t address;
-	const char *name;
+	const char *name;  // NULL: a function of this file says what is put there
+	uint64_t resolver; // this one
 };
 
 struct module_code {
@@ -44,7 +45,16 @@ static struct hs_error *add_segments(struct module_code *code, Elf *elf)
 	return NULL;
 }
 
-// Of relocations that are a symbol's address and nothing else: those of linkage tables.
+static struct hs_error *add_slot(struct module_code *code, const struct slot *slot)
+{
+	if (ARRAY_RESERVE(code->slots, code->slot_count + 1, &code->slot_room))
+		return &hs_error_no_memory;
+	code->slots[code->slot_count++] = *slot;
+	return NULL;
+}
+
+// Of relocations that are a symbol's address and nothing else: those of linkage tables; and of such tables those
+// without a symbol, as static programs have them for functions of which there are several (STT_GNU_IFUNC).
 static struct hs_error *add_slots(struct module_code *code, Elf *elf, Elf_Scn *section, const GElf_Shdr *header)
 {
 	Elf_Data *relocations = elf_getdata(section, NULL);
@@ -53,21 +63,27 @@ static struct hs_error *add_slots(struct module_code *code, Elf *elf, Elf_Scn *s
 	GElf_Shdr symbol_header;
 	GElf_Rela item;
 
-	if (!relocations || !symbols || !gelf_getshdr(symbol_section, &symbol_header))
+	if (!relocations)
 		return NULL;
 	for (int i = 0; gelf_getrela(relocations, i, &item); i++) {
 		const size_t index = GELF_R_SYM(item.r_info);
 		GElf_Sym symbol;
-		const char *name;
+		struct slot slot = { item.r_offset, NULL, (uint64_t)item.r_addend };
+		struct hs_error *error;
 
-		if (index == 0 || item.r_addend != 0 || index > INT32_MAX || !gelf_getsym(symbols, (int)index, &symbol))
+		if (index == 0 && !(header->sh_flags & SHF_INFO_LINK))
 			continue;
-		name = elf_strptr(elf, symbol_header.sh_link, symbol.st_name);
-		if (!name || !*name)
-			continue;
-		if (ARRAY_RESERVE(code->slots, code->slot_count + 1, &code->slot_room))
-			return &hs_error_no_memory;
-		code->slots[code->slot_count++] = (struct slot){ item.r_offset, name };
+		if (index > 0) {
+			if (item.r_addend != 0 || index > INT32_MAX || !symbols ||
+			    !gelf_getshdr(symbol_section, &symbol_header) || !gelf_getsym(symbols, (int)index, &symbol))
+				continue;
+			slot.name = elf_strptr(elf, symbol_header.sh_link, symbol.st_name);
+			if (!slot.name || !*slot.name)
+				continue;
+		}
+		error = add_slot(code, &slot);
+		if (error)
+			return error;
 	}
 	return NULL;
 }
@@ -126,9 +142,12 @@ const uint8_t *module_code_bytes(const struct module_code *code, uint64_t addres
 	return NULL;
 }
 
-const char *module_code_slot_name(const struct module_code *code, uint64_t address)
+const char *module_code_slot_name(const struct module_code *code, uint64_t address, uint64_t *resolver_ret)
 {
 	const size_t begun = ARRAY_COUNT_UP_TO(code->slots, code->slot_count, address, address);
 
-	return begun > 0 && code->slots[begun - 1].address == address ? code->slots[begun - 1].name : NULL;
+	if (begun == 0 || code->slots[begun - 1].address != address)
+		return NULL;
+	*resolver_ret = code->slots[begun - 1].resolver;
+	return code->slots[begun - 1].name;
 }

@@ -18,7 +18,8 @@ void module_code_destroy(struct module_code *code);
 // The file's bytes from `address` on, at most *size_ret of them; NULL and 0 = none: no code is there.
 const uint8_t *module_code_bytes(const struct module_code *code, uint64_t address, size_t *size_ret);
 
-// The symbol whose address the loader puts in a word at that address; NULL = none. Lives as long as `elf`.
-const char *module_code_slot_name(const struct module_code *code, uint64_t address);
+// The symbol whose address the loader puts in a word at that address. NULL = none; then *resolver_ret is the function
+// that says which address it puts there, if there is one. Lives as long as `elf`.
+const char *module_code_slot_name(const struct module_code *code, uint64_t address, uint64_t *resolver_ret);
 
 #endif

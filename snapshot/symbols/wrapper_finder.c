@@ -88,11 +88,22 @@ static size_t number_of(struct wrapper_finder *finder, uint64_t address)
 	return number;
 }
 
+// What a word of a linkage table leads to; NULL = not known.
+static const char *slot_name(const struct wrapper_finder *finder, uint64_t slot)
+{
+	uint64_t resolver = 0;
+	const char *name = module_code_slot_name(finder->code, slot, &resolver);
+	const struct symbol *symbol =
+		resolver ? symbol_table_find(finder->symbols, resolver + finder->symbol_bias) : NULL;
+
+	return name || !symbol || symbol->address != resolver + finder->symbol_bias ? name : symbol->name;
+}
+
 static struct callee find(const struct code_branch *branch, void *context)
 {
 	struct wrapper_finder *finder = context;
 	struct callee callee = { .kind = CALLEE_OTHER };
-	const char *name = branch->slot ? module_code_slot_name(finder->code, branch->slot) : NULL;
+	const char *name = branch->slot ? slot_name(finder, branch->slot) : NULL;
 
 	if (finder->error)
 		return callee;
@@ -140,7 +151,7 @@ static struct known_callee judge_function(struct wrapper_finder *finder, uint64_
 	size_t size = STUB_BYTES;
 	const uint8_t *bytes = module_code_bytes(finder->code, address, &size);
 	const uint64_t slot = bytes ? wrapper_code_stub_slot(bytes, size, address) : 0;
-	const char *name = slot ? module_code_slot_name(finder->code, slot) : NULL;
+	const char *name = slot ? slot_name(finder, slot) : NULL;
 
 	if (symbol && symbol->address != address + finder->symbol_bias)
 		symbol = NULL;
