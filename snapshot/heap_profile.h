@@ -39,6 +39,7 @@ struct profile_location {
 	// there is one line, of number 0, and its function is named as profile_guess_base says, without a file. Another
 	// offset is other code, and nothing of the name says what the code is: only the address does.
 	bool is_guess;
+	bool is_wrapper; // its code does nothing but allocate for its caller, with all that is inlined there
 };
 
 // What a stack, a site or a whole profile holds: of all blocks, also those that sampling has left out.

@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+// Of wrappers that were found by their code.
+enum { WRAPPERS_MOST = 256 };
+
 // Of names to be kept, for each pattern: a megabyte of names of one template would be more than the stacks.
 enum { KEPT_BYTES_MOST = 1 << 14 };
 
@@ -17,6 +20,7 @@ struct search {
 	const struct named_profile *named;
 	const struct frame_pattern **rows; // of functions[i]: what drop_regex_make's expression may match; NULL = none
 	bool *is_seen, *is_kept;           // of functions[i]
+	bool *is_wrapper;                  // of functions[i]: by its code, and no row knows it
 	bool *wanted;                      // of frame_patterns[i]
 	uint32_t *stack;                   // places, with room for the longest
 	size_t stack_room;
@@ -27,6 +31,7 @@ static void search_deinit(struct search *search)
 	free(search->rows);
 	free(search->is_seen);
 	free(search->is_kept);
+	free(search->is_wrapper);
 	free(search->wanted);
 	free(search->stack);
 }
@@ -44,9 +49,12 @@ static struct hs_error *search_init(struct search *ret, const struct named_profi
 	ret->rows = calloc(count, sizeof(*ret->rows));
 	ret->is_seen = calloc(count, sizeof(*ret->is_seen));
 	ret->is_kept = calloc(count, sizeof(*ret->is_kept));
+	ret->is_wrapper = calloc(count, sizeof(*ret->is_wrapper));
 	ret->wanted = calloc(frame_pattern_count, sizeof(*ret->wanted));
 	ret->stack = calloc(ret->stack_room + 1, sizeof(*ret->stack));
-	return ret->rows && ret->is_seen && ret->is_kept && ret->wanted && ret->stack ? NULL : &hs_error_no_memory;
+	return ret->rows && ret->is_seen && ret->is_kept && ret->is_wrapper && ret->wanted && ret->stack
+		       ? NULL
+		       : &hs_error_no_memory;
 }
 
 static void find_rows(struct search *search)
@@ -56,7 +64,10 @@ static void find_rows(struct search *search)
 	for (size_t i = 0; i < named->place_count; i++) {
 		const uint32_t function = named->places[i].function;
 
-		if (function == UINT32_MAX || search->is_seen[function])
+		if (function == UINT32_MAX)
+			continue;
+		search->is_wrapper[function] |= named->places[i].judgement.why == frame_why_structure;
+		if (search->is_seen[function])
 			continue;
 		search->is_seen[function] = true;
 		const struct frame_pattern *row =
@@ -158,6 +169,56 @@ static struct hs_error *make_keep(const struct search *search, char **ret)
 	return NULL;
 }
 
+// Whether pprof would call another function the same, which is not to go.
+static bool has_namesake(const struct search *search, size_t wrapper)
+{
+	const struct heap_profile *profile = search->named->profile;
+	const char *name = profile->functions[wrapper].name;
+	const size_t size = simplified(&name);
+
+	for (size_t i = 0; i < profile->function_count; i++) {
+		const char *other = profile->functions[i].name;
+
+		if ((!search->is_wrapper[i] || search->is_kept[i]) && simplified(&other) == size &&
+		    memcmp(name, other, size) == 0)
+			return true;
+	}
+	return false;
+}
+
+// Adds the wrappers that were found by their code to `ret`, by name.
+static struct hs_error *add_wrappers(const struct search *search, char **ret)
+{
+	const struct heap_profile *profile = search->named->profile;
+	size_t size, count = 0;
+	HS_CLEANUP_FREE char *text = NULL;
+	FILE *file = open_memstream(&text, &size);
+
+	if (!file)
+		return &hs_error_no_memory;
+	if (*ret)
+		fputs(*ret, file);
+	for (size_t i = 0; i < profile->function_count && count < WRAPPERS_MOST; i++) {
+		const char *name = profile->functions[i].name;
+
+		if (!search->is_wrapper[i] || has_namesake(search, i))
+			continue;
+		const size_t length = simplified(&name);
+
+		fputs(count++ || *ret ? "|" : "", file);
+		put_quoted(file, name, length);
+	}
+	const bool failed = ferror(file) != 0;
+
+	if (fclose(file) != 0 || failed)
+		return &hs_error_no_memory;
+	if (count) {
+		free(*ret);
+		*ret = HS_STEAL_POINTER(text);
+	}
+	return NULL;
+}
+
 static bool any(const bool *values, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -175,11 +236,14 @@ static struct hs_error *make(struct search *search, struct drop_frames *ret)
 	find_rows(search);
 	find_kept(search);
 	count_wanted(search, kept_bytes);
-	if (!any(search->wanted, frame_pattern_count))
-		return NULL;
-	struct hs_error *error = make_keep(search, &ret->keep);
+	struct hs_error *error = NULL;
 
-	return error ? error : drop_regex_make(search->wanted, &ret->drop);
+	if (any(search->wanted, frame_pattern_count)) {
+		error = make_keep(search, &ret->keep);
+		if (!error)
+			error = drop_regex_make(search->wanted, &ret->drop);
+	}
+	return error ? error : add_wrappers(search, &ret->drop);
 }
 
 struct hs_error *drop_frames_make(const struct named_profile *named, struct drop_frames *ret)

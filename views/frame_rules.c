@@ -421,6 +421,8 @@ static struct frame_judgement judge_place(const struct frame_rules *rules, const
 	return (struct frame_judgement){ .class = FRAME_UNKNOWN, .why = "no name" };
 }
 
+const char frame_why_structure[] = "its code only allocates for its caller";
+
 struct frame_judgement frame_rules_judge(const struct frame_rules *rules, const struct frame_text *frame)
 {
 	struct qualified_name parsed;
@@ -440,6 +442,8 @@ struct frame_judgement frame_rules_judge(const struct frame_rules *rules, const 
 	entry = frame->function[0] ? find_function(rules, frame, name) : NULL;
 	if (entry)
 		return judgement_of(entry, name); // a container's code in a module that is the user's is a container's
+	if (frame->is_wrapper)
+		return (struct frame_judgement){ .class = FRAME_WRAPPER, .why = frame_why_structure };
 	return rule ? (struct frame_judgement){ .class = FRAME_OWN, .why = rule->why } : judge_place(rules, frame);
 }
 

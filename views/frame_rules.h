@@ -28,6 +28,7 @@ struct frame_text {
 	const char *file;        // source file
 	const char *module;      // path of the loaded object
 	bool is_allocator;       // as in struct profile_location
+	bool is_wrapper;         // likewise
 };
 
 // Allocates for its caller, or keeps what it is given: never the answer to who has allocated.
@@ -75,6 +76,9 @@ struct hs_error *frame_rules_add(struct frame_rules *rules, enum frame_rule_kind
 // nothing. `name` is the file's, for messages. HS_ERROR_BAD_DATA names the first line that is wrong; then some rules
 // before it are in force.
 struct hs_error *frame_rules_add_text(struct frame_rules *rules, const char *text, const char *name) HS_MUST_CHECK;
+
+// Why a frame is a wrapper that no pattern knows.
+extern const char frame_why_structure[];
 
 // Never fails: what no rule knows is own where it has a name, else unknown.
 struct frame_judgement frame_rules_judge(const struct frame_rules *rules, const struct frame_text *frame);

@@ -12,7 +12,7 @@
 #include <string.h>
 
 struct place_key {
-	uint64_t function; // index; NO_FUNCTION and the module above it = code without a symbol
+	uint64_t function; // index, and above it 1 = of a wrapper; NO_FUNCTION and the module = code without a symbol
 	uint64_t line;     // or the address
 };
 #define NO_FUNCTION UINT32_MAX
@@ -172,6 +172,7 @@ static void judge(const struct naming *naming, const struct profile_location *lo
 		.file = place->file,
 		.module = module_path(profile, location),
 		.is_allocator = location->is_allocator,
+		.is_wrapper = location->is_wrapper,
 	};
 
 	place->judgement = frame_rules_judge(naming->rules, &text);
@@ -227,7 +228,7 @@ static struct hs_error *add_place(struct naming *naming, const struct profile_lo
 {
 	struct named_profile *named = naming->result;
 	const struct place_key key =
-		line ? (struct place_key){ line->function, (uint64_t)line->line }
+		line ? (struct place_key){ line->function | (uint64_t)location->is_wrapper << 32, (uint64_t)line->line }
 		     : (struct place_key){ NO_FUNCTION | (uint64_t)location->module << 32, location->address };
 	struct hs_error *error = ARRAY_RESERVE(named->location_places, at + 1, &naming->list_room);
 	bool is_new = false;

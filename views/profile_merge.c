@@ -215,7 +215,8 @@ static struct hs_error *add_lines(struct source *source, const struct profile_lo
 {
 	struct profile_merge *merge = source->merge;
 	struct heap_profile *to = &merge->profile;
-	struct hs_error *error = key_add_number(&merge->location_keys, location->line_count);
+	struct hs_error *error =
+		key_add_number(&merge->location_keys, location->line_count | (uint64_t)location->is_wrapper << 32);
 
 	for (uint32_t i = 0; i < location->line_count && !error; i++) {
 		const struct profile_line *from = &source->profile->lines[location->first_line + i];

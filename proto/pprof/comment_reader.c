@@ -238,11 +238,57 @@ static char **text_of(enum kind kind, struct heap_profile *profile)
 					: NULL;
 }
 
+static struct hs_error *add_wrapper(struct comment_reader *reader, const char *name)
+{
+	char *copy;
+
+	if (reader->wrapper_count == PPROF_WRAPPERS_MAX)
+		return NULL;
+	copy = strdup(name);
+	if (!copy || ARRAY_RESERVE(reader->wrappers, reader->wrapper_count + 1, &reader->wrapper_room)) {
+		free(copy);
+		return &hs_error_no_memory;
+	}
+	reader->wrappers[reader->wrapper_count++] = copy;
+	return NULL;
+}
+
+static int compare_names(const void *left, const void *right)
+{
+	return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
+
+void comment_mark_wrappers(struct comment_reader *reader, struct heap_profile *profile)
+{
+	if (reader->wrapper_count == 0)
+		return;
+	qsort(reader->wrappers, reader->wrapper_count, sizeof(*reader->wrappers), compare_names);
+	for (size_t i = 0; i < profile->location_count; i++) {
+		struct profile_location *location = &profile->locations[i];
+		const struct profile_line *outermost;
+
+		if (location->line_count == 0 || location->is_guess)
+			continue;
+		outermost = &profile->lines[location->first_line + location->line_count - 1];
+		location->is_wrapper = bsearch(&profile->functions[outermost->function].name, reader->wrappers,
+					       reader->wrapper_count, sizeof(*reader->wrappers), compare_names) != NULL;
+	}
+}
+
+void comment_reader_deinit(struct comment_reader *reader)
+{
+	for (size_t i = 0; i < reader->wrapper_count; i++)
+		free(reader->wrappers[i]);
+	free(reader->wrappers);
+}
+
 // Whether a text says anything of a known kind; then it is read.
 static struct hs_error *read_known(struct comment_reader *reader, const char *text, struct heap_profile *profile,
 				   bool *is_known_ret)
 {
-	*is_known_ret = false;
+	*is_known_ret = strncmp(text, PPROF_WRAPPER_BEGINNING, sizeof(PPROF_WRAPPER_BEGINNING) - 1) == 0;
+	if (*is_known_ret)
+		return add_wrapper(reader, text + sizeof(PPROF_WRAPPER_BEGINNING) - 1);
 	for (int kind = 0; kind < KIND_COUNT; kind++) {
 		size_t length = strlen(kinds[kind]);
 

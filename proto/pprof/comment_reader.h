@@ -14,7 +14,9 @@
 struct comment_reader {
 	uint32_t seen;   // bit i: a comment of that kind was read; of two that contradict each other the first counts
 	bool has_errors; // of the totals, both
-	bool is_exact;   // of what is live nothing stands for blocks that were not recorded
+	char **wrappers; // names of functions; owned
+	size_t wrapper_count, wrapper_room;
+	bool is_exact; // of what is live nothing stands for blocks that were not recorded
 };
 
 // Whether a comment says that heapsnap has written the profile: the first one does.
@@ -31,6 +33,10 @@ size_t comment_lines_max(const char *text, size_t size);
 // read as well. HS_ERROR_NO_MEMORY.
 struct hs_error *comment_read(struct comment_reader *reader, const char *text,
 			      struct heap_profile *profile) HS_MUST_CHECK;
+
+// Marks the locations of the functions that were said to be wrappers. To be called when all is read; sorts the names.
+void comment_mark_wrappers(struct comment_reader *reader, struct heap_profile *profile);
+void comment_reader_deinit(struct comment_reader *reader);
 
 // Variances are squares of at most this: sums and products of them stay numbers.
 #define PPROF_ERROR_MAX 1125899906842624.0 // 2^50

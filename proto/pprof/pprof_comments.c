@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 struct comments {
@@ -149,6 +150,46 @@ static void put_selection(struct packed *packed, const struct heap_profile *sour
 	put_number(packed, "undecided_bytes", (uint64_t)source->undecided.live_bytes, NULL);
 }
 
+// The function that a location lies in; NULL = it has no symbol.
+static const struct profile_function *function_of(const struct heap_profile *source,
+						  const struct profile_location *location, uint32_t *index_ret)
+{
+	if (location->line_count == 0 || location->is_guess)
+		return NULL;
+	*index_ret = source->lines[location->first_line + location->line_count - 1].function;
+	return &source->functions[*index_ret];
+}
+
+static bool has_namesake(const struct heap_profile *source, const bool *is_wrapper, uint32_t function)
+{
+	for (size_t i = 0; i < source->function_count; i++)
+		if (!is_wrapper[i] && strcmp(source->functions[i].name, source->functions[function].name) == 0)
+			return true;
+	return false;
+}
+
+static struct hs_error *put_wrappers(struct packed *packed, const struct heap_profile *source)
+{
+	HS_CLEANUP_FREE bool *is_wrapper = calloc(source->function_count + 1, sizeof(*is_wrapper));
+	unsigned count = 0;
+	uint32_t index;
+
+	if (!is_wrapper)
+		return &hs_error_no_memory;
+	for (size_t i = 0; i < source->location_count; i++)
+		if (source->locations[i].is_wrapper && function_of(source, &source->locations[i], &index))
+			is_wrapper[index] = true;
+	for (uint32_t i = 0; i < source->function_count && count < PPROF_WRAPPERS_MAX; i++) {
+		if (!is_wrapper[i] || has_namesake(source, is_wrapper, i))
+			continue;
+		put_separator(packed);
+		fputs(PPROF_WRAPPER_BEGINNING, packed->file);
+		put_text(packed, source->functions[i].name);
+		count++;
+	}
+	return NULL;
+}
+
 static struct hs_error *add_process(struct comments *comments)
 {
 	const struct heap_profile *source = comments->source;
@@ -184,7 +225,11 @@ static struct hs_error *add_process(struct comments *comments)
 		put_cut(&packed, &source->cut);
 	if (source->selection)
 		put_selection(&packed, source);
-	return packed_add_to(&packed, comments);
+	error = put_wrappers(&packed, source);
+
+	struct hs_error *added = packed_add_to(&packed, comments);
+
+	return error ? error : added;
 }
 
 static struct hs_error *add_ledger(struct comments *comments)

@@ -10,7 +10,9 @@
 //   #process: program: app | pid: 42 | time: 2026-11-14T22:13:20Z | stopped_ns: 0 (...) | sampling_interval: ...
 //   #ledger: allocations: 18 (blocks allocated) | LOSS: stack_cut_rules: 3 (stacks cut short: ...)
 //
-// A bar in a part is written twice. Lines of the ledger that are 0 are not there; a fact has no number: "name (text)".
+// A bar in a part is written twice. The process has also a part "wrapper: NAME" for each function that only allocates
+// for its caller, by its code, but for names that another function has as well. Lines of the ledger that are 0 are not
+// there; a fact has no number: "name (text)".
 #ifndef HEAPSNAP_PROTO_PPROF_PPROF_COMMENTS_H
 #define HEAPSNAP_PROTO_PPROF_PPROF_COMMENTS_H
 
@@ -26,6 +28,10 @@ enum { PPROF_COMMENTS_MAX = 5, PPROF_PART_BAR = '|' };
 #define PPROF_PROCESS_BEGINNING "#process: "
 #define PPROF_LEDGER_BEGINNING  "#ledger: "
 #define PPROF_PART_SEPARATOR    " | "
+
+// Parts "wrapper: NAME" of the process: functions that only allocate for their caller, by their code. At most so many.
+enum { PPROF_WRAPPERS_MAX = 256 };
+#define PPROF_WRAPPER_BEGINNING "wrapper: "
 
 // Adds each comment to `strings` and its index there to `ids`, which has room for PPROF_COMMENTS_MAX; *count_ret of
 // them. `truth`: a sentence on what is missing; NULL = none is written. HS_ERROR_NO_MEMORY.

@@ -23,6 +23,7 @@ enum { TEXT_OVERHEAD = 32 };
 
 static void decoder_deinit(struct decoder *decoder)
 {
+	comment_reader_deinit(&decoder->comments);
 	free(decoder->strings);
 	free(decoder->label_text_of);
 	sample_kinds_deinit(&decoder->kinds);
@@ -266,6 +267,7 @@ static struct hs_error *finish(struct decoder *decoder)
 	profile->is_estimate |= profile->is_foreign && profile->period > 1;
 	if (!error)
 		error = add_up(decoder);
+	comment_mark_wrappers(&decoder->comments, profile);
 	if (!error)
 		error = profile_modules_make(profile);
 	if (!error && profile->is_estimate && decoder->comments.is_exact)

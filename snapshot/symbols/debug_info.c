@@ -7,8 +7,10 @@
 
 #include "snapshot/symbols/debug_units.h"
 #include "snapshot/symbols/demangle.h"
+#include "snapshot/symbols/module_code.h"
 #include "snapshot/symbols/symbol_files.h"
 #include "snapshot/symbols/symbol_table.h"
+#include "snapshot/symbols/wrapper_finder.h"
 
 #include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
@@ -27,6 +29,9 @@ struct debug_info {
 	struct debug_units *units;     // NULL = no DWARF
 	uint64_t elf_bias, dwarf_bias; // address there = address of libdwfl - bias
 	struct symbol_table symbols;
+	Elf *elf;                            // the module's own file
+	struct module_code *code;            // of it; NULL = not asked for yet
+	struct wrapper_finder *wrappers;     // NULL = likewise
 	bool has_local;                      // symbols that are not for other files
 	char symbol_name[SYMBOL_NAME_BYTES]; // of the last lookup, without its version
 
@@ -267,7 +272,8 @@ static struct hs_error *load(struct debug_info *info, int fd)
 	}
 	dwfl_module_info(info->dwfl_module, &userdata, NULL, NULL, NULL, NULL, NULL, NULL);
 	*userdata = info;
-	if (dwfl_module_getelf(info->dwfl_module, &bias))
+	info->elf = dwfl_module_getelf(info->dwfl_module, &bias);
+	if (info->elf)
 		info->elf_bias = bias;
 
 	Dwarf *dwarf = dwfl_module_getdwarf(info->dwfl_module, &bias);
@@ -282,6 +288,8 @@ static struct hs_error *load(struct debug_info *info, int fd)
 
 static void close_debug_info(struct debug_info *info)
 {
+	wrapper_finder_destroy(info->wrappers);
+	module_code_destroy(info->code);
 	debug_units_destroy(info->units);
 	symbol_table_deinit(&info->symbols);
 	if (info->dwfl)
@@ -378,6 +386,20 @@ struct hs_error *debug_info_lookup(struct debug_info *info, uint64_t address, st
 	}
 	*count_ret = count;
 	return NULL;
+}
+
+struct hs_error *debug_info_is_wrapper(struct debug_info *info, uint64_t address, bool *ret)
+{
+	struct hs_error *error = NULL;
+
+	*ret = false;
+	if (!info->elf)
+		return NULL;
+	if (!info->code)
+		error = module_code_create(info->elf, &info->code);
+	if (!error && !info->wrappers)
+		error = wrapper_finder_create(info->code, &info->symbols, info->elf_bias, &info->wrappers);
+	return error ? error : wrapper_finder_judge(info->wrappers, address, ret);
 }
 
 bool debug_info_is_stripped(const struct debug_info *info) { return !info->units && !info->has_local; }

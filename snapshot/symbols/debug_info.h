@@ -37,6 +37,10 @@ struct hs_error *debug_info_open(int socket, const struct profile_module *module
 struct hs_error *debug_info_lookup(struct debug_info *info, uint64_t address, struct debug_frame *frames,
 				   size_t *count_ret, bool *has_inlined_ret) HS_MUST_CHECK;
 
+// Whether the code at `address` only allocates for its caller, and the address is in a call by which it does
+// (wrapper_finder.h). HS_ERROR_NO_MEMORY.
+struct hs_error *debug_info_is_wrapper(struct debug_info *info, uint64_t address, bool *ret) HS_MUST_CHECK;
+
 // Whether the file's own symbols and debug information are gone, so that a file that has them would say more.
 bool debug_info_is_stripped(const struct debug_info *info);
 

@@ -38,7 +38,7 @@ struct debug_function {
 
 struct debug_unit {
 	Dwarf_Die die;
-	bool is_indexed;
+	bool is_indexed, is_searched;       // by its namespaces; and by its types as well
 	struct range_index function_ranges; // value: index into functions
 	struct debug_function *functions;
 	size_t function_count, function_room;
@@ -127,13 +127,15 @@ static struct hs_error *add_function(struct debug_unit *unit, Dwarf_Die *die)
 	return NULL;
 }
 
-static bool may_hold_functions(int tag)
+static bool is_type(int tag)
 {
-	return tag == DW_TAG_namespace || tag == DW_TAG_module || tag == DW_TAG_structure_type ||
-	       tag == DW_TAG_class_type || tag == DW_TAG_union_type || tag == DW_TAG_enumeration_type;
+	return tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type ||
+	       tag == DW_TAG_enumeration_type;
 }
 
-static struct hs_error *add_functions(struct debug_unit *unit, Dwarf_Die *parent, int nesting)
+// The functions below `parent`; within types only those, or only the others.
+static struct hs_error *add_functions(struct debug_unit *unit, Dwarf_Die *parent, bool is_in_type, bool in_types,
+				      int nesting)
 {
 	Dwarf_Die child;
 
@@ -143,10 +145,12 @@ static struct hs_error *add_functions(struct debug_unit *unit, Dwarf_Die *parent
 		int tag = dwarf_tag(&child);
 		struct hs_error *error = NULL;
 
-		if (tag == DW_TAG_subprogram)
+		if (tag == DW_TAG_subprogram && is_in_type == in_types)
 			error = add_function(unit, &child);
-		else if (may_hold_functions(tag))
-			error = add_functions(unit, &child, nesting + 1);
+		else if (tag == DW_TAG_namespace || tag == DW_TAG_module)
+			error = add_functions(unit, &child, is_in_type, in_types, nesting + 1);
+		else if (in_types && is_type(tag))
+			error = add_functions(unit, &child, true, in_types, nesting + 1);
 		if (error)
 			return error;
 	} while (dwarf_siblingof(&child, &child) == 0);
@@ -314,11 +318,35 @@ static struct hs_error *add_frames(struct debug_function *function, Dwarf_Die *u
 	return NULL;
 }
 
+// The function that holds an address. *ret NULL: none does. Compilers describe code outside of types, but need not; and
+// types are most of a unit of C++, so these are gone through only where the others do not hold the address.
+static struct hs_error *find_function(struct debug_unit *unit, Dwarf_Addr address, struct debug_function **ret)
+{
+	struct hs_error *error = NULL;
+	size_t index;
+
+	*ret = NULL;
+	if (!unit->is_indexed) {
+		error = add_functions(unit, &unit->die, false, false, 0);
+		range_index_sort(&unit->function_ranges);
+		unit->is_indexed = true;
+	}
+	if (!error && !unit->is_searched && !range_index_find(&unit->function_ranges, address, &index)) {
+		error = add_functions(unit, &unit->die, false, true, 0);
+		range_index_sort(&unit->function_ranges);
+		unit->is_searched = true;
+	}
+	if (!error && range_index_find(&unit->function_ranges, address, &index))
+		*ret = &unit->functions[index];
+	return error;
+}
+
 struct hs_error *debug_units_lookup(struct debug_units *units, uint64_t address, struct debug_frame *frames,
 				    size_t *count_ret)
 {
 	struct hs_error *error = NULL;
-	size_t unit_index, function, count = 0;
+	struct debug_function *function;
+	size_t unit_index, count = 0;
 
 	*count_ret = 0;
 	if (!range_index_find(&units->ranges, address, &unit_index))
@@ -326,15 +354,9 @@ struct hs_error *debug_units_lookup(struct debug_units *units, uint64_t address,
 
 	struct debug_unit *unit = &units->items[unit_index];
 
-	if (!unit->is_indexed) {
-		error = add_functions(unit, &unit->die, 0);
-		if (error)
-			return error;
-		range_index_sort(&unit->function_ranges);
-		unit->is_indexed = true;
-	}
-	if (range_index_find(&unit->function_ranges, address, &function))
-		error = add_frames(&unit->functions[function], &unit->die, address, frames, &count);
+	error = find_function(unit, address, &function);
+	if (!error && function)
+		error = add_frames(function, &unit->die, address, frames, &count);
 	if (error)
 		return error;
 	if (count == 0)

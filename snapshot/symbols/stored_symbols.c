@@ -10,7 +10,7 @@
 #include <string.h>
 
 // The last byte is to be raised whenever the bytes mean something else, or the same files give other answers.
-static const uint8_t MAGIC[8] = { 'h', 'e', 'a', 'p', 's', 'y', 'm', 1 };
+static const uint8_t MAGIC[8] = { 'h', 'e', 'a', 'p', 's', 'y', 'm', 2 };
 
 // FNV-1a, a word at a time: against damage, not against anybody.
 static uint64_t checksum_of(const uint8_t *data, size_t size)
@@ -78,7 +78,8 @@ static void put_location(struct writer *writer, const struct symbol_answer *answ
 
 	put_u32(writer, SYMBOL_ITEM_LOCATION);
 	put_u32(writer, (uint32_t)index);
-	put_u32(writer, (location->has_inlined ? SYMBOL_HAS_INLINED : 0) | (location->is_guess ? SYMBOL_IS_GUESS : 0));
+	put_u32(writer, (location->has_inlined ? SYMBOL_HAS_INLINED : 0) | (location->is_guess ? SYMBOL_IS_GUESS : 0) |
+				(location->is_wrapper ? SYMBOL_IS_WRAPPER : 0));
 	put_u32(writer, location->line_count);
 	for (uint32_t i = 0; i < location->line_count; i++) {
 		const struct profile_line *line = &answer->lines[location->first_line + i];

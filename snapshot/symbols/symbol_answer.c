@@ -103,6 +103,7 @@ static struct hs_error *take_location(struct symbol_answer *answer, struct byte_
 		.is_answered = true,
 		.has_inlined = flags & SYMBOL_HAS_INLINED,
 		.is_guess = flags & SYMBOL_IS_GUESS,
+		.is_wrapper = flags & SYMBOL_IS_WRAPPER && !(flags & SYMBOL_IS_GUESS) && count > 0,
 	};
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t function;

@@ -13,7 +13,7 @@
 
 struct answer_location {
 	uint32_t first_line, line_count; // in `lines`; line_count 0 = no symbol
-	bool is_answered, has_inlined, is_guess;
+	bool is_answered, has_inlined, is_guess, is_wrapper;
 };
 
 struct symbol_answer {

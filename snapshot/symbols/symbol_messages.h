@@ -38,7 +38,8 @@ enum symbol_item {
 
 enum symbol_flag {
 	SYMBOL_HAS_INLINED = 1,
-	SYMBOL_IS_GUESS = 2, // one line, 0, of a function without a file that profile_guess_base knows
+	SYMBOL_IS_WRAPPER = 4, // only allocates for its caller, by its code
+	SYMBOL_IS_GUESS = 2,   // one line, 0, of a function without a file that profile_guess_base knows
 };
 
 enum {

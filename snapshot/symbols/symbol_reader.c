@@ -137,7 +137,7 @@ static struct hs_error *answer_address(struct writer *writer, struct debug_info 
 	struct debug_frame frames[DEBUG_FRAMES_LIMIT];
 	uint32_t numbers[DEBUG_FRAMES_LIMIT];
 	uint32_t flags = 0;
-	bool has_inlined;
+	bool has_inlined, is_wrapper = false;
 	size_t count;
 	struct hs_error *error = debug_info_lookup(info, address, frames, &count, &has_inlined);
 
@@ -148,11 +148,13 @@ static struct hs_error *answer_address(struct writer *writer, struct debug_info 
 				       : number_of(writer, functions, &frames[i], &numbers[i]);
 		flags |= frames[i].near ? SYMBOL_IS_GUESS : 0;
 	}
+	if (!error && count > 0 && !(flags & SYMBOL_IS_GUESS))
+		error = debug_info_is_wrapper(info, address, &is_wrapper);
 	if (error)
 		return error;
 	begin_item(writer, SYMBOL_ITEM_LOCATION, 3 * sizeof(uint32_t) + count * (sizeof(uint32_t) + sizeof(uint64_t)));
 	put_u32(writer, index);
-	put_u32(writer, flags | (has_inlined ? SYMBOL_HAS_INLINED : 0));
+	put_u32(writer, flags | (has_inlined ? SYMBOL_HAS_INLINED : 0) | (is_wrapper ? SYMBOL_IS_WRAPPER : 0));
 	put_u32(writer, (uint32_t)count);
 	for (size_t i = 0; i < count; i++) {
 		put_u32(writer, numbers[i]);

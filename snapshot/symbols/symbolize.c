@@ -110,6 +110,7 @@ static void set_location(struct symbolizer *symbolizer, uint32_t index, const st
 	location->first_line = (uint32_t)(first_line + answer->first_line);
 	location->line_count = answer->line_count;
 	location->is_guess = answer->is_guess;
+	location->is_wrapper = answer->is_wrapper;
 	symbolizer->has_inlined[index] = answer->has_inlined;
 	if (answer->is_guess)
 		return;
@@ -336,7 +337,7 @@ static struct hs_error *symbolize_locations(struct symbolizer *symbolizer)
 		struct profile_location *location = &profile->locations[i];
 
 		location->first_line = location->line_count = 0;
-		location->is_allocator = location->is_guess = false;
+		location->is_allocator = location->is_guess = location->is_wrapper = false;
 		keys[count++] = (struct location_key){ location->address, location->module, (uint32_t)i };
 	}
 	qsort(keys, count, sizeof(*keys), compare_keys);

@@ -21,6 +21,20 @@ hs_linked(linked_static_stripped)
 target_compile_options(linked_static_stripped PRIVATE -fno-pie)
 target_link_options(linked_static_stripped PRIVATE -static -no-pie -s)
 
+# Wrappers of allocations, as compilers make them and as they are linked.
+foreach(level 0 2)
+  foreach(kind "" static_)
+    set(name wrappers_${kind}o${level})
+    add_executable(${name} wrappers.c)
+    hs_target_options(${name})
+    target_compile_options(${name} PRIVATE -O${level})
+    if(kind)
+      target_compile_options(${name} PRIVATE -fno-pie)
+      target_link_options(${name} PRIVATE -static -no-pie)
+    endif()
+  endforeach()
+endforeach()
+
 # hs_made(name source command...): a program that a compiler of its own makes, in one command; its output is the last argument.
 function(hs_made name source)
   add_custom_command(OUTPUT ${name} COMMAND ${ARGN} ${CMAKE_CURRENT_BINARY_DIR}/${name}

@@ -12,8 +12,9 @@
 
 static struct frame_judgement judge(const struct frame_rules *rules, const struct judged *item)
 {
-	struct frame_text frame = { item->function, "", item->file ? item->file : "",
-				    item->module ? item->module : PROGRAM, false };
+	struct frame_text frame = {
+		item->function, "", item->file ? item->file : "", item->module ? item->module : PROGRAM, false, false
+	};
 
 	return frame_rules_judge(rules, &frame);
 }
@@ -54,24 +55,28 @@ static void test_why(const struct frame_rules *rules)
 {
 	static const struct {
 		const char *function, *file, *module;
-		bool is_allocator;
+		bool is_allocator, is_wrapper;
 		const char *why;
 	} cases[] = {
-		{ "malloc", "", PROGRAM, false, "pattern malloc" },
-		{ "g_list_append", "", PROGRAM, false, "pattern g_list_*" },
-		{ "std::vector<int>::push_back(int)", "", PROGRAM, false, "pattern std::vector::*" },
-		{ "app::X::operator new(unsigned long)", "", PROGRAM, false, "pattern *::operator new" },
-		{ "my_pool_take", "", PROGRAM, true, "symbol of an allocator" },
-		{ "whatever", "", "/usr/lib/libstdc++.so.6", false, "module libstdc++*" },
-		{ "whatever", "", "/usr/lib/libnobody.so.1", false, "folder of the module" },
-		{ "whatever", "/usr/include/a.h", PROGRAM, false, "source file" },
-		{ "whatever", "", PROGRAM, false, "no rule knows it" },
-		{ "", "", PROGRAM, false, "no name" },
+		{ "malloc", "", PROGRAM, false, false, "pattern malloc" },
+		{ "g_list_append", "", PROGRAM, false, false, "pattern g_list_*" },
+		{ "std::vector<int>::push_back(int)", "", PROGRAM, false, false, "pattern std::vector::*" },
+		{ "app::X::operator new(unsigned long)", "", PROGRAM, false, false, "pattern *::operator new" },
+		{ "my_pool_take", "", PROGRAM, true, false, "symbol of an allocator" },
+		{ "whatever", "", "/usr/lib/libstdc++.so.6", false, false, "module libstdc++*" },
+		{ "whatever", "", "/usr/lib/libnobody.so.1", false, false, "folder of the module" },
+		{ "whatever", "/usr/include/a.h", PROGRAM, false, false, "source file" },
+		{ "whatever", "", PROGRAM, false, false, "no rule knows it" },
+		{ "", "", PROGRAM, false, false, "no name" },
+		{ "my_pool_take", "", "/usr/lib/libnobody.so.1", false, true,
+		  "its code only allocates for its caller" },
+		{ "g_list_append", "", PROGRAM, false, true, "pattern g_list_*" },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct frame_text frame = { cases[i].function, "", cases[i].file, cases[i].module,
-					    cases[i].is_allocator };
+		struct frame_text frame = { cases[i].function,     "",
+					    cases[i].file,         cases[i].module,
+					    cases[i].is_allocator, cases[i].is_wrapper };
 
 		CHECK_STRING(frame_rules_judge(rules, &frame).why, cases[i].why);
 	}
@@ -290,7 +295,7 @@ static void test_roles(const struct frame_rules *rules)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct frame_text frame = { cases[i].function, "", "", cases[i].module, false };
+		const struct frame_text frame = { cases[i].function, "", "", cases[i].module, false, false };
 
 		CHECK_EQUAL(frame_rules_judge(rules, &frame).role, cases[i].role);
 	}

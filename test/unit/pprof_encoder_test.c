@@ -36,12 +36,12 @@ static struct profile_line lines[] = {
 };
 
 static struct profile_location locations[] = {
-	{ 0x400100, 0, 0, 4, 1, false, false },       // 0: unused
-	{ 0x7f0000000010, 1, 1, 0, 1, true, false },  // 1: malloc
-	{ 0x7f0000000020, 1, 1, 0, 1, true, false },  // 2: malloc again
-	{ 0x400200, 0, 0, 1, 2, false, false },       // 3: inner in work
-	{ 0x400300, 0, 0, 3, 1, false, false },       // 4: main
-	{ 0x7f0000000030, 1, 1, 0, 0, false, false }, // 5: no symbol
+	{ 0x400100, 0, 0, 4, 1, false, false, false },       // 0: unused
+	{ 0x7f0000000010, 1, 1, 0, 1, true, false, false },  // 1: malloc
+	{ 0x7f0000000020, 1, 1, 0, 1, true, false, false },  // 2: malloc again
+	{ 0x400200, 0, 0, 1, 2, false, false, false },       // 3: inner in work
+	{ 0x400300, 0, 0, 3, 1, false, false, false },       // 4: main
+	{ 0x7f0000000030, 1, 1, 0, 0, false, false, false }, // 5: no symbol
 };
 
 static uint32_t frames[] = {

@@ -186,9 +186,9 @@ static struct profile_function functions[] = {
 };
 static struct profile_line lines[] = { { 0, 11 }, { 1, 22 }, { 1, 0 } };
 static struct profile_location locations[] = {
-	{ 0x400200, 0, 0, 0, 2, false, false },
-	{ 0x7f0000000030, 1, 1, 2, 0, false, false },
-	{ 0x400300, 0, 0, 2, 1, false, false },
+	{ 0x400200, 0, 0, 0, 2, false, false, false },
+	{ 0x7f0000000030, 1, 1, 2, 0, false, false, false },
+	{ 0x400300, 0, 0, 2, 1, false, false, false },
 };
 static uint32_t frames[] = { 0, 1, 2, 0 };
 static struct profile_sample samples[] = {

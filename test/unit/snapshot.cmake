@@ -7,6 +7,7 @@ hs_unit_test(range_index_test hs_snapshot)
 hs_unit_test(symbol_cache_test hs_snapshot)
 hs_unit_test(symbol_table_test hs_snapshot)
 hs_unit_test(unnamed_code_test hs_snapshot)
+hs_unit_test(wrapper_code_test hs_snapshot hs_attach)
 
 # The symbolizer is tested on a library of known names and lines, in four states.
 include(CheckLanguage)
