@@ -181,7 +181,7 @@ static struct hs_error *print_temporary_site(const struct options *options, cons
 	table_column(&table, "", 17);
 	snprintf(a_second, sizeof(a_second), "%s/s", number_bytes((uint64_t)number_whole(site->temporary_rate), rate));
 	snprintf(blocks_a_second, sizeof(blocks_a_second), "%s blocks/s",
-		 number_short((uint64_t)number_whole(site->alloc_blocks_rate), blocks));
+		 number_short((uint64_t)number_whole(site->temporary_blocks_rate), blocks));
 	return table_row(&table, row, 0, &text);
 }
 

@@ -28,9 +28,9 @@ struct growth_cut {
 	bool counts_untracked;        // false: how many that are is not known
 	bool has_losses;              // allocations were lost
 	bool is_estimate;
-	uint32_t epoch;               // profile_cut.epoch; 0 = blocks are not told by it
-	double floor;                 // no standard error of bytes is below it; 0 = all is exact
-	double downsampled;           // records, so far
+	uint32_t epoch;     // profile_cut.epoch; 0 = blocks are not told by it
+	double floor;       // no standard error of bytes is below it; 0 = all is exact
+	double downsampled; // records, so far
 };
 
 // What a site, or all of them, holds at a cut. Bytes and blocks.
@@ -82,12 +82,16 @@ struct growth_site {
 	double blocks_gained_late;            // since the middle cut
 	double alloc_rate, alloc_blocks_rate; // allocated a second
 	double temporary_rate;                // bytes freed again a second: allocated, and not gained
+	double temporary_blocks_rate;         // blocks
+	bool is_temporary;                    // more than what may come between the counters of one look: a hundredth
 	// Bytes that have lived since the middle cut, and their share of what was live then, 0 to 1. Where `survival`
 	// is unknown, at least so many.
 	double survived, survived_share;
+	double live_middle; // bytes that were live at the middle cut
 	struct survival survival;
 	const struct growth_cohort *cohorts; // growth.cuts of them, from cohort 0 on; NULL = survival is unknown
 	bool grows;                          // rises, by more than a few bytes; or a part of what is born stays
+	bool rises_late;                     // since the middle cut too, by more than live bytes vary by chance
 	bool in_steps;                       // few blocks, each in the place of a smaller one
 	bool keeps;                          // that a part stays is what it grows by: `speed` is the rate of survival
 	double speed;                        // bytes a second, what it is ordered by

@@ -34,7 +34,10 @@ static void support(struct figures *figures)
 		     older = growth->untracked_frees_late + (kept > net ? figures->fallen_late : 0);
 
 	figures->by_process = figures->process_grows && anonymous->rate >= 0.5 * figures->growing;
-	figures->is_supported = figures->by_process || (growth->counts_untracked && gained > 0 && older <= 0.2 * gained);
+	// What came before the middle cut may have taken the place of older blocks, however few are freed since.
+	figures->is_supported =
+		figures->by_process || (growth->counts_untracked && gained > 0 && older <= 0.2 * gained &&
+					figures->growing_late >= 0.5 * figures->growing);
 }
 
 // What stays when all that is recorded is taken off, with what malloc adds to each block, and only what is surely above
@@ -66,6 +69,8 @@ static struct figures figures_of(const struct growth *growth, const struct named
 		}
 		figures.top = figures.top ? figures.top : &growth->sites[i];
 		figures.growing += growth->sites[i].speed;
+		if (growth->sites[i].rises_late || growth->sites[i].survival.kind == SURVIVAL_STAYS)
+			figures.growing_late += growth->sites[i].speed;
 		if (growth->sites[i].keeps)
 			figures.kept_late +=
 				growth->sites[i].survival.blocks_a_second * (growth->seconds - growth->middle);

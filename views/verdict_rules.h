@@ -16,6 +16,7 @@ struct figures {
 	const struct named_profile *named;
 	const struct growth_site *top; // the site that grows fastest; NULL = none does
 	double growing;                // bytes a second of all sites that grow
+	double growing_late;           // of these, those that are shown to grow since the middle cut as well
 	size_t growing_count;
 	double kept_late; // blocks that sites keep amid churn (growth_site.keeps), in as long as since the middle cut
 	bool process_grows;

@@ -162,6 +162,51 @@ static void test_unsure(void)
 	watch_free(&watch);
 }
 
+// What the counters of one look are apart is no churn; what is, says how many blocks came and went.
+static void test_temporary(void)
+{
+	struct watch watch;
+	size_t indices[3];
+	uint32_t number;
+
+	watch_make(&watch, CUTS, false);
+	number = watch.growth.sites[0].number;
+	CHECK_EQUAL(watch.growth.sites[2].temporary_blocks_rate, 200);
+	CHECK_EQUAL(watch.growth.sites[0].temporary_blocks_rate, 0);
+	growth_deinit(&watch.growth);
+	watch.series.values[6][number].alloc_bytes += 590;
+	CHECK(!growth_make(&watch.series, &watch.growth));
+	CHECK_EQUAL(growth_temporary(&watch.growth, indices, 3), 1);
+	growth_deinit(&watch.growth);
+	watch.series.values[6][number].alloc_bytes += 50;
+	watch.series.values[6][number].alloc_objects += 8;
+	CHECK(!growth_make(&watch.series, &watch.growth));
+	CHECK_EQUAL(growth_temporary(&watch.growth, indices, 3), 2);
+	CHECK(fabs(watch.growth.sites[0].speed_error - 4000.0 / 12) < 1); // eight that went: four blocks of 1000 bytes
+	watch_free(&watch);
+}
+
+// Two blocks are steps, whatever line their bytes lie on.
+static void test_few_blocks(void)
+{
+	struct watch watch;
+	uint32_t number;
+
+	watch_make(&watch, CUTS, false);
+	number = watch.growth.sites[0].number;
+	for (size_t blocks = 2; blocks <= 3; blocks++) {
+		growth_deinit(&watch.growth);
+		for (size_t i = 0; i < CUTS; i++)
+			watch.series.values[i][number].live_objects = watch.series.values[i][number].alloc_objects =
+				(double)(i * blocks / (CUTS - 1));
+		CHECK(!growth_make(&watch.series, &watch.growth));
+		for (size_t i = 0; i < watch.growth.count; i++)
+			if (watch.growth.sites[i].number == number)
+				CHECK_EQUAL(watch.growth.sites[i].grows, blocks > 2);
+	}
+	watch_free(&watch);
+}
+
 // Of one cut is enough: what was freed before it is in none.
 static void test_uncounted(void)
 {
@@ -245,7 +290,11 @@ static const struct {
 	  false,
 	  "unknown, survived 30000:",
 	  "unknown, survived 0:" },
-	{ "the last one has", { SIZE_MAX, 6, SIZE_MAX, SIZE_MAX }, false, "stays, survived 30000:", "unsure, survived 0:" },
+	{ "the last one has",
+	  { SIZE_MAX, 6, SIZE_MAX, SIZE_MAX },
+	  false,
+	  "stays, survived 30000:",
+	  "unsure, survived 0:" },
 	{ "a part of a's blocks is missing",
 	  { SIZE_MAX, SIZE_MAX, 4, SIZE_MAX },
 	  false,
@@ -367,6 +416,8 @@ int main(void)
 {
 	test_watch();
 	test_unsure();
+	test_temporary();
+	test_few_blocks();
 	test_uncounted();
 	test_thin();
 	test_cohorts();

@@ -26,14 +26,21 @@ static bool is_given(const double *values)
 	return false;
 }
 
+static double blocks_at(const struct hand_watch *watch, size_t site, size_t cut)
+{
+	return is_given(watch->sites[site].blocks) ? 1000 * watch->sites[site].blocks[cut]
+						   : watch->sites[site].live[cut] * MIB / 256;
+}
+
 static struct growth_value value_at(const struct hand_watch *watch, size_t site, size_t cut)
 {
 	const double live = watch->sites[site].live[cut],
 		     made = is_given(watch->sites[site].made) ? watch->sites[site].made[cut] : live,
-		     blocks = is_given(watch->sites[site].blocks) ? 1000 * watch->sites[site].blocks[cut]
-								  : live * MIB / 256;
+		     blocks = blocks_at(watch, site, cut),
+		     made_blocks =
+			     is_given(watch->sites[site].blocks) && live > 0 ? blocks * made / live : made * MIB / 256;
 
-	return (struct growth_value){ live * MIB, blocks, made * MIB, blocks, watch->error * MIB };
+	return (struct growth_value){ live * MIB, blocks, made * MIB, made_blocks, watch->error * MIB };
 }
 
 static bool has_cohorts(const struct hand_watch *watch, size_t site)
@@ -66,10 +73,11 @@ static void cohorts_make(const struct hand_watch *watch, size_t cut, struct coho
 			continue;
 		ret->sites[ret->site_count++] = site;
 		for (uint32_t i = 0; i <= cut; i++) {
-			const double bytes = cohort_at(watch, site, cut, i) * MIB;
+			const double live = watch->sites[site].live[cut] * MIB,
+				     bytes = cohort_at(watch, site, cut, i) * MIB,
+				     blocks = live > 0 ? blocks_at(watch, site, cut) * bytes / live : 0;
 
-			ret->entries[ret->count++] =
-				(struct cohort_entry){ site, i, { bytes, bytes / 256, bytes * error } };
+			ret->entries[ret->count++] = (struct cohort_entry){ site, i, { bytes, blocks, bytes * error } };
 		}
 	}
 }
@@ -168,6 +176,20 @@ static void test_words(const struct hand_profile *hand, const struct site *sites
 		  { "it grows all the time (921.6 KiB/s in the first half, 921.6 KiB/s in the second), and makes 100 % of "
 		    "what grows",
 		    "its blocks stay: all that was live after 30 s is live still",
+		    "the process's anonymous memory grows with it, by 1.0 MiB/s" } },
+		{ "more slowly than at first",
+		  "Growth at one site: put (cache.cpp:18) grows by 1.3 MiB/s",
+		  { "it grows more slowly than at first (2.0 MiB/s, then 614.4 KiB/s): it may level off",
+		    "all that was live after 30 s is live still",
+		    "the process's anonymous memory grows with it, by 1.3 MiB/s" } },
+		{ "nothing is live before the middle",
+		  "Growth at one site: put (cache.cpp:18) grows by 768.0 KiB/s",
+		  { "nothing of it was live after 30 s yet: whether its blocks stay is not shown",
+		    "the process's anonymous memory grows with it, by 1.0 MiB/s" } },
+		{ "all is freed, once",
+		  "Growth at one site: put (cache.cpp:18) grows by 2.0 MiB/s",
+		  { "it does not grow all the time: 26.0 MiB of it was freed meanwhile",
+		    "all that was live after 30 s is live still",
 		    "the process's anonymous memory grows with it, by 1.0 MiB/s" } },
 		{ "leak amid churn at its site",
 		  "Steady leak at one site: put (cache.cpp:18) keeps 41.0 KiB/s of the 20.0 MiB/s that it allocates",

@@ -17,7 +17,7 @@ struct hand_watch {
 	size_t cuts;        // 0 = CUTS
 	double step;        // seconds between cuts; 0 = 10
 	bool no_memory, has_losses;
-	bool uncounted; // untracked frees, though all is recorded: a budget that was never spent
+	bool uncounted;       // untracked frees, though all is recorded: a budget that was never spent
 	const char *expected; // what is found, and of which site
 };
 
@@ -98,6 +98,43 @@ static const struct hand_watch watches[] = {
 	{ .name = "more slowly than at first",
 	  .memory = { 100, 120, 140, 160, 166, 172, 178 },
 	  .sites = { { .live = { 0, 20, 40, 60, 66, 72, 78 } } },
+	  .expected = "growth a" },
+	{ .name = "all is freed, once",
+	  .memory = LINE(100, 10),
+	  .sites = { { .live = { 0, 36, 10, 30, 50, 70, 90 }, .made = LINE(0, 20) } },
+	  .expected = "growth a" },
+	{ .name = "all is freed at last",
+	  .memory = LINE(100, 10),
+	  .sites = { { .live = { 0, 20, 40, 60, 80, 100, 5 }, .made = LINE(0, 20) } },
+	  .expected = "undecided" },
+	{ .name = "nothing is live before the middle",
+	  .memory = LINE(100, 10),
+	  .sites = { { .live = { 0, 0, 0, 0, 15, 30, 45 } } },
+	  .expected = "growth a" },
+	{ .name = "twenty blocks at a time take the place of older ones, and then it is 25 by chance",
+	  .memory = LEVEL(100),
+	  .sites = { { .live = { 0, 1, 2, 2.1, 2.2, 2.3, 2.5 },
+		       .made = LINE(0, 10),
+		       .blocks = { 0, .010, .020, .021, .022, .023, .025 } } },
+	  .expected = "exchange" },
+	{ .name = "the same, of many blocks that are small",
+	  .memory = LEVEL(100),
+	  .sites = { { .live = { 0, 1, 2, 2.1, 2.2, 2.3, 2.5 }, .made = LINE(0, 10) } },
+	  .expected = "growth a" },
+	{ .name = "twenty blocks that come and go, and by chance it is some more each time",
+	  .memory = LINE(100, .2),
+	  .sites = { { .live = LINE(2, .1), .made = LINE(2, 10), .blocks = LINE(.02, .001) } },
+	  .expected = "undecided" },
+	{ .name = "the same, of many blocks that are small: more of them live at a time",
+	  .memory = LINE(100, .2),
+	  .sites = { { .live = LINE(2, .1), .made = LINE(2, 10) } },
+	  .expected = "growth a" },
+	{ .name = "of few blocks half stays by chance",
+	  .memory = LINE(100, 9),
+	  .sites = { { .live = LINE(9, 9),
+		       .made = LINE(9, 9.5),
+		       .blocks = { .002, .004, .006, .008, .010, .012, .014 },
+		       .left = .8 } },
 	  .expected = "growth a" },
 	{ .name = "cache that levelled off",
 	  .memory = { 100, 120, 140, 155, 155, 155, 155 },
