@@ -215,6 +215,8 @@ static void print_process(const struct options *options, const struct hs_watch_r
 
 	if (!growth->memory_is_known || kind == VERDICT_NOTHING_GROWS || kind == VERDICT_NOT_ENOUGH_DATA)
 		return;
+	if (kind == VERDICT_OUTSIDE_MALLOC && explained > 0.7) // what is recorded takes the place of older blocks there
+		return;
 	if (explained < 0)
 		snprintf(text, sizeof(text),
 			 "The process does not grow steadily: anonymous memory %s in all, recorded blocks %s.",

@@ -73,6 +73,8 @@ static void describe(const struct heap_profile *profile, struct growth_cut *cut)
 
 		if (strcmp(line->name, "unknown_frees") == 0)
 			cut->untracked_frees = (double)line->value;
+		if (strcmp(line->name, "unknown_free_bytes") == 0)
+			cut->untracked_bytes = (double)line->value;
 		if (strcmp(line->name, "unknown_not_counted") == 0)
 			cut->counts_untracked = false;
 		if (strcmp(line->name, "downsampled") == 0)
@@ -425,6 +427,7 @@ struct hs_error *growth_make(const struct growth_series *series, struct growth *
 		.rss = trend_of(series, rss_of),
 		.anonymous = trend_of(series, anonymous_of),
 		.heap = trend_of(series, heap_of),
+		.untracked_bytes_late = last->untracked_bytes - series->cuts[middle].untracked_bytes,
 		.all = site_of(series, series->totals, NULL),
 		.counts_untracked = true,
 		.untracked_frees_late = last->untracked_frees - series->cuts[middle].untracked_frees,

@@ -25,6 +25,7 @@ struct growth_cut {
 	uint64_t heap_bytes;          // taken by malloc for its heaps, used or free; 0 = none, or unknown
 	int64_t live_bytes;           // recorded
 	double untracked_frees;       // since attach: of blocks that are not recorded
+	double untracked_bytes;       // of these, where sizes are known; of the others none
 	bool counts_untracked;        // false: how many that are is not known
 	bool has_losses;              // allocations were lost
 	bool is_estimate;
@@ -105,7 +106,8 @@ struct growth {
 	struct trend rss, anonymous, heap;             // bytes; anonymous with what is swapped out
 	struct growth_site all;                        // all that is recorded
 	double untracked_frees_late;                   // since the middle cut, where
-	bool counts_untracked;                         // they were counted all the time
+	double untracked_bytes_late;                   // they were counted all the time:
+	bool counts_untracked;                         // this says so
 	double middle;                                 // seconds of the middle cut
 	const struct growth_cut *facts;                // borrowed, `cuts` of them
 	struct growth_site *sites; // owned: what grows first, then what has grown, then the others; fastest first

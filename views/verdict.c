@@ -33,7 +33,8 @@ static void support(struct figures *figures)
 	const double net = growth->all.blocks_gained_late, kept = figures->kept_late, gained = fmax(net, kept),
 		     older = growth->untracked_frees_late + (kept > net ? figures->fallen_late : 0);
 
-	figures->by_process = figures->process_grows && anonymous->rate >= 0.5 * figures->growing;
+	figures->by_process =
+		figures->process_grows && anonymous->rate >= 0.5 * figures->growing && !figures->is_exchanged;
 	// What came before the middle cut may have taken the place of older blocks, however few are freed since.
 	figures->is_supported =
 		figures->by_process || (growth->counts_untracked && gained > 0 && older <= 0.2 * gained &&
@@ -42,13 +43,15 @@ static void support(struct figures *figures)
 
 // What stays when all that is recorded is taken off, with what malloc adds to each block, and only what is surely above
 // 0.
-static double unexplained_rate(const struct growth *growth)
+static double unexplained_rate(const struct figures *figures)
 {
 	enum { OVERHEAD = 24 }; // bytes a block: glibc's header, and sizes made multiples of 16, of 32 at least
+	const struct growth *growth = figures->growth;
 	const struct trend *anonymous = &growth->anonymous, *live = &growth->all.live;
 	const double blocks = fmax(growth->all.blocks_last - growth->all.blocks_first, 0) / growth->seconds,
-		     rest = anonymous->rate - fmax(fmax(live->rate, live->gained / growth->seconds), 0) -
-			    OVERHEAD * blocks,
+		     bytes = fmax(fmax(live->rate, live->gained / growth->seconds), 0),
+		     rest = anonymous->rate -
+			    (figures->is_exchanged ? fmax(bytes - figures->older_rate, 0) : bytes + OVERHEAD * blocks),
 		     error = hypot(anonymous->error, live->error);
 
 	return rest > 3 * error && rest >= 0.3 * anonymous->rate && rest * growth->seconds >= VERDICT_MEMORY_LEAST
@@ -78,8 +81,11 @@ static struct figures figures_of(const struct growth *growth, const struct named
 	}
 	figures.process_grows = growth->memory_is_known && anonymous->rises &&
 				anonymous->gained >= VERDICT_MEMORY_LEAST && !anonymous->levels_off;
+	if (growth->counts_untracked && growth->seconds > growth->middle)
+		figures.older_rate = growth->untracked_bytes_late / (growth->seconds - growth->middle);
+	figures.is_exchanged = figures.top && figures.older_rate >= 0.75 * figures.growing;
 	if (figures.process_grows)
-		figures.unexplained = unexplained_rate(growth);
+		figures.unexplained = unexplained_rate(&figures);
 	figures.sites_matter = figures.growing >= 0.01 * figures.unexplained;
 	support(&figures);
 	return figures;

@@ -22,9 +22,12 @@ struct figures {
 	bool process_grows;
 	double fallen_late; // blocks by which others that fall steadily have fallen since the middle cut
 	double unexplained; // bytes a second by which the process grows and what is recorded does not; 0 = not sure
-	bool is_supported;  // that the sites which grow make the process's heap grow
-	bool by_process;    // because the process does; else because hardly anything older was freed
-	bool sites_matter;  // beside `unexplained`: a hundredth of it at least
+	// Older blocks were freed of as many bytes, counted one by one: what sites gain takes their place.
+	bool is_exchanged;
+	double older_rate; // bytes of these a second, since the middle cut
+	bool is_supported; // that the sites which grow make the process's heap grow
+	bool by_process;   // because the process does; else because hardly anything older was freed
+	bool sites_matter; // beside `unexplained`: a hundredth of it at least
 };
 
 // One sentence more. HS_ERROR_NO_MEMORY.

@@ -59,6 +59,7 @@ static void add_cut(struct watch *watch, size_t i, bool is_estimate, const struc
 		{ is_other ? "da" : "dc", 3000, 1, 3000, 1, 0 },
 	};
 	struct ledger_line ledger[] = { { .name = "unknown_frees", .text = "", .value = 7 * i },
+					{ .name = "unknown_free_bytes", .text = "", .value = 100 * i },
 					{ .name = "lost_region_full", .text = "", .value = i == 6, .is_loss = true },
 					{ .name = "unknown_not_counted", .text = "", .value = 1, .is_fact = true } };
 	const struct growth_cut facts = { .seconds = 2 * (double)i, .heap_bytes = 4096 * i };
@@ -67,7 +68,7 @@ static void add_cut(struct watch *watch, size_t i, bool is_estimate, const struc
 	hand_make(hand, is_other ? other_places : places, PLACES, samples, i < 2 ? 2 : 3, 0x10000);
 	hand->profile.memory = (struct profile_memory){ true, 1000000 + 30000 * i, 500000 + 20000 * i, 100, 0 };
 	hand->profile.ledger = ledger;
-	hand->profile.ledger_count = untold && i == untold->uncounted ? 3 : 2;
+	hand->profile.ledger_count = untold && i == untold->uncounted ? 4 : 3;
 	hand->profile.is_estimate = is_estimate;
 	hand->profile.interval_most = is_estimate ? 50000 : 0;
 	if (untold) {
@@ -139,6 +140,7 @@ static void test_watch(void)
 	CHECK_EQUAL(watch.growth.rss.rate, 15000);
 	CHECK_EQUAL(watch.growth.heap.rate, 2048);
 	CHECK_EQUAL(watch.growth.untracked_frees_late, 21);
+	CHECK_EQUAL(watch.growth.untracked_bytes_late, 300);
 	CHECK(watch.growth.memory_is_known && watch.growth.has_losses && !watch.growth.is_estimate);
 	CHECK(watch.growth.counts_untracked);
 	CHECK_EQUAL(growth_temporary(&watch.growth, indices, 3), 1);

@@ -13,6 +13,7 @@ struct hand_watch {
 		double keeps, left;
 	} sites[SITES];
 	double frees[CUTS]; // untracked
+	double older[CUTS]; // of these, MiB
 	double error;       // of each live value; 0 = all is recorded
 	size_t cuts;        // 0 = CUTS
 	double step;        // seconds between cuts; 0 = 10
@@ -67,6 +68,25 @@ static const struct hand_watch watches[] = {
 	  .memory = LINE(100, 9),
 	  .sites = { { .live = LINE(0, 9) } },
 	  .uncounted = true,
+	  .expected = "steady-leak a" },
+	{ .name = "full cache, and mmap: as much of older blocks is freed as the site gains",
+	  .memory = LINE(100, 9),
+	  .sites = { { .live = LINE(0, 9) } },
+	  .frees = LINE(0, 37),
+	  .older = LINE(0, 9),
+	  .expected = "outside-malloc" },
+	{ .name = "the same, and the heap grows",
+	  .memory = LINE(100, 9),
+	  .heap = LINE(80, 9),
+	  .sites = { { .live = LINE(0, 9) } },
+	  .frees = LINE(0, 37),
+	  .older = LINE(0, 9),
+	  .expected = "undecided" },
+	{ .name = "a leak, and some older blocks are freed elsewhere",
+	  .memory = LINE(100, 9),
+	  .sites = { { .live = LINE(0, 9) } },
+	  .frees = LINE(0, 37),
+	  .older = LINE(0, 4),
 	  .expected = "steady-leak a" },
 	{ .name = "so little that the process's pages do not show it",
 	  .memory = LEVEL(100),
