@@ -23,13 +23,15 @@ static struct hs_error *add_support(const struct figures *figures, struct findin
 // Not all the time, as what frees nothing does.
 static bool also_falls(const struct growth_site *site) { return site->live.fallen > 0.25 * site->live.gained; }
 
+static bool begins_late(const struct growth_site *site) { return site->live.early < 0.1 * site->live.late; }
+
 // Of what is live at the site more and more, whether the blocks stay, and it is not that more of them live at a time.
 static bool rises_by_what_stays(const struct growth_site *site)
 {
 	// Of a few blocks half may stay by chance.
 	const double least = site->survival.kind == SURVIVAL_UNSURE ? 0.9 : 0.5;
 
-	return site->live.late >= 0.5 * site->live.early && site->survived_share >= least &&
+	return site->live.late >= 0.5 * site->live.early && !begins_late(site) && site->survived_share >= least &&
 	       site->survival.kind != SURVIVAL_GOES &&
 	       (site->survival.kind == SURVIVAL_STAYS ? site->survival.rate >= 0.5 * site->speed : !also_falls(site));
 }
@@ -171,6 +173,9 @@ static struct hs_error *add_why_not_plain(const struct figures *figures, struct 
 	if (!error && !top->keeps && live->late < 0.5 * live->early)
 		error = add_reason(ret, "it grows more slowly than at first (%s, then %s): it may level off",
 				   rate_text(live->early).text, rate_text(live->late).text);
+	if (!error && !top->keeps && begins_late(top))
+		error = add_reason(ret, "it has hardly grown at first (%s, then %s)", rate_text(live->early).text,
+				   rate_text(live->late).text);
 	if (!error && !top->keeps && also_falls(top))
 		error = add_reason(ret, "it does not grow all the time: %s of it was freed meanwhile",
 				   size_text(live->fallen).text);
