@@ -36,12 +36,19 @@ static bool rises_by_what_stays(const struct growth_site *site)
 	       (site->survival.kind == SURVIVAL_STAYS ? site->survival.rate >= 0.5 * site->speed : !also_falls(site));
 }
 
+// The process's growth may be all of the other sites', while what this one gains takes the place of older blocks.
+static bool may_be_of_others(const struct figures *figures)
+{
+	return figures->by_process && figures->growth->anonymous.rate < figures->growing - 0.5 * figures->top->speed;
+}
+
 // Steady, of one site, and of blocks that stay.
 static bool is_plain(const struct figures *figures)
 {
 	const struct growth_site *top = figures->top;
 
-	return top->speed >= 0.5 * figures->growing && (top->keeps || rises_by_what_stays(top));
+	return top->speed >= 0.5 * figures->growing && !may_be_of_others(figures) &&
+	       (top->keeps || rises_by_what_stays(top));
 }
 
 static double time_of(const struct figures *figures, size_t cut) { return figures->growth->facts[cut].seconds; }
@@ -170,6 +177,9 @@ static struct hs_error *add_why_not_plain(const struct figures *figures, struct 
 	if (top->speed < 0.5 * figures->growing)
 		error = add_reason(ret, "%zu sites grow, and the fastest one makes %.0f %% of it",
 				   figures->growing_count, percent(top->speed, figures->growing));
+	if (!error && may_be_of_others(figures))
+		error = add_reason(ret, "the process grows by less than they do together: which of them it grows by is "
+					"not shown");
 	if (!error && !top->keeps && live->late < 0.5 * live->early)
 		error = add_reason(ret, "it grows more slowly than at first (%s, then %s): it may level off",
 				   rate_text(live->early).text, rate_text(live->late).text);
