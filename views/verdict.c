@@ -33,8 +33,9 @@ static void support(struct figures *figures)
 	const double net = growth->all.blocks_gained_late, kept = figures->kept_late, gained = fmax(net, kept),
 		     older = growth->untracked_frees_late + (kept > net ? figures->fallen_late : 0);
 
-	figures->by_process =
-		figures->process_grows && anonymous->rate >= 0.5 * figures->growing && !figures->is_exchanged;
+	figures->by_process = figures->process_grows &&
+			      anonymous->rate >= 0.5 * (figures->growing - figures->older_rate) &&
+			      !figures->is_exchanged;
 	// What came before the middle cut may have taken the place of older blocks, however few are freed since.
 	figures->is_supported =
 		figures->by_process || (growth->counts_untracked && gained > 0 && older <= 0.2 * gained &&
