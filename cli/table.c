@@ -11,9 +11,45 @@
 #include <string.h>
 
 enum {
-	NAME_LEAST = 12, // columns of a name that are shown however narrow the room
-	GAP = 2          // columns between the numbers and the text
+	NAME_LEAST = 12,   // columns of a name that are shown however narrow the room
+	SOURCE_LEAST = 20, // of a file and a line
+	GAP = 2            // columns between the numbers and the text
 };
+
+// Ideographs, Hangul, kana, full-width forms and emoji take two columns. Those that have none of their own, accents
+// that are put upon letters, count as one: rather too wide than too narrow.
+static bool is_wide(uint32_t character)
+{
+	static const struct {
+		uint32_t first, last;
+	} wide[] = {
+		{ 0x1100, 0x115f },   { 0x231a, 0x231b },   { 0x23e9, 0x23ec },   { 0x25fd, 0x25fe },
+		{ 0x2614, 0x2615 },   { 0x2648, 0x2653 },   { 0x26a1, 0x26ff },   { 0x2705, 0x27bf },
+		{ 0x2b1b, 0x2b55 },   { 0x2e80, 0x303e },   { 0x3041, 0x4dbf },   { 0x4e00, 0xa4cf },
+		{ 0xa960, 0xa97c },   { 0xac00, 0xd7a3 },   { 0xf900, 0xfaff },   { 0xfe10, 0xfe19 },
+		{ 0xfe30, 0xfe6f },   { 0xff01, 0xff60 },   { 0xffe0, 0xffe6 },   { 0x16fe0, 0x18cff },
+		{ 0x1aff0, 0x1b2ff }, { 0x1f004, 0x1f004 }, { 0x1f0cf, 0x1f0cf }, { 0x1f18e, 0x1f265 },
+		{ 0x1f300, 0x1f64f }, { 0x1f680, 0x1f6ff }, { 0x1f7e0, 0x1f7f0 }, { 0x1f90c, 0x1faff },
+		{ 0x20000, 0x3fffd },
+	};
+
+	for (size_t i = 0; i < sizeof(wide) / sizeof(wide[0]); i++)
+		if (character >= wide[i].first && character <= wide[i].last)
+			return true;
+	return false;
+}
+
+// As hs_printable shows it.
+static size_t width_of(uint32_t character, size_t length)
+{
+	enum { BYTE = 4, SHORT = 6, LONG = 10 }; // "\x1b", "\u202e", "\U000e0001"
+
+	if (character >= ' ' && character <= '~') // nearly all of them
+		return 1;
+	if (length && hs_is_printable(character))
+		return is_wide(character) ? 2 : 1;
+	return length <= 1 ? BYTE : character > 0xffff ? LONG : SHORT;
+}
 
 // The columns of what begins at *text, behind which *text stands afterwards. pre: not its end
 static size_t step(const char **text)
@@ -22,7 +58,7 @@ static size_t step(const char **text)
 	size_t length = hs_utf8_next(*text, strnlen(*text, 4), &character);
 
 	*text += length ? length : 1;
-	return length ? 1 : 4;
+	return width_of(character, length);
 }
 
 size_t table_width(const char *text)
@@ -82,6 +118,19 @@ static struct hs_error *source_text(const struct table_text *text, bool whole, c
 	return text->line > 0 ? hs_format(ret, "  %s:%" PRId64, file, text->line) : hs_format(ret, "  %s", file);
 }
 
+// To that many columns, of which the last ones tell most: where the line stands.
+static struct hs_error *shorten_source(char **source, size_t room)
+{
+	char *shorter;
+	struct hs_error *error = hs_format(&shorter, "  …%s", end_of(*source, room - 3));
+
+	if (error)
+		return error;
+	free(*source);
+	*source = shorter;
+	return NULL;
+}
+
 static struct hs_error *shorten(const struct table_text *text, const char *source, size_t room, char **ret)
 {
 	const char *name = text->name;
@@ -100,11 +149,14 @@ struct hs_error *table_text_fit(const struct table_text *text, unsigned room, ch
 {
 	HS_CLEANUP_FREE char *source = NULL, *via = NULL;
 	const char *name = room || !*text->full_name ? text->name : text->full_name;
+	const size_t source_room = room > NAME_LEAST + SOURCE_LEAST ? room - NAME_LEAST : SOURCE_LEAST;
 	struct hs_error *error = source_text(text, !room, &source);
 	size_t needed, taken;
 
 	if (!error)
 		error = *text->via ? hs_format(&via, "   via %s", text->via) : hs_format(&via, "%s", "");
+	if (!error && room && table_width(source) > source_room)
+		error = shorten_source(&source, source_room);
 	if (error)
 		return error;
 	taken = table_width(text->mark) + table_width(source);

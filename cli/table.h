@@ -39,7 +39,7 @@ struct table_text {
 // pre: room for one more
 void table_column(struct table *table, const char *head, int width);
 
-// Columns of a text on a terminal, where each character takes one. A byte that is no character is shown as \xff.
+// Columns of a text on a terminal, where a character takes one, or two, or those of the escape that hs_printable makes.
 size_t table_width(const char *text);
 // How many blanks before it make it that wide.
 int table_pad(const char *text, size_t width);

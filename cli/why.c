@@ -181,7 +181,7 @@ static struct hs_error *print_temporary_site(const struct options *options, cons
 	table_column(&table, "", 17);
 	snprintf(a_second, sizeof(a_second), "%s/s", number_bytes((uint64_t)number_whole(site->temporary_rate), rate));
 	snprintf(blocks_a_second, sizeof(blocks_a_second), "%s blocks/s",
-		 number_short((uint64_t)number_whole(site->alloc_blocks_rate), blocks));
+		 number_short((uint64_t)number_whole(site->temporary_blocks_rate), blocks));
 	return table_row(&table, row, 0, &text);
 }
 
@@ -214,6 +214,8 @@ static void print_process(const struct options *options, const struct hs_watch_r
 	const int64_t live = number_whole(growth->all.live.rate);
 
 	if (!growth->memory_is_known || kind == VERDICT_NOTHING_GROWS || kind == VERDICT_NOT_ENOUGH_DATA)
+		return;
+	if (kind == VERDICT_OUTSIDE_MALLOC && explained > 0.7) // what is recorded takes the place of older blocks there
 		return;
 	if (explained < 0)
 		snprintf(text, sizeof(text),

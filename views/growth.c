@@ -10,6 +10,8 @@
 
 // Less than this is no growth, however steady: a buffer here and there.
 static const double GAINED_LEAST = 4096;
+// What one or two blocks make is a step, and no rate.
+static const double BLOCKS_LEAST = 3;
 
 static struct growth_value value_of(const struct heap_profile *profile, const struct profile_values *values)
 {
@@ -71,6 +73,8 @@ static void describe(const struct heap_profile *profile, struct growth_cut *cut)
 
 		if (strcmp(line->name, "unknown_frees") == 0)
 			cut->untracked_frees = (double)line->value;
+		if (strcmp(line->name, "unknown_free_bytes") == 0)
+			cut->untracked_bytes = (double)line->value;
 		if (strcmp(line->name, "unknown_not_counted") == 0)
 			cut->counts_untracked = false;
 		if (strcmp(line->name, "downsampled") == 0)
@@ -228,24 +232,37 @@ static void survive(const struct growth_value *values, const struct cohort_table
 	const double survived = table ? cohorts_at(table, count - 1, 0, count / 2).bytes
 				      : last->live_bytes - (last->alloc_bytes - middle->alloc_bytes);
 
+	ret->live_middle = middle->live_bytes;
 	ret->survived = fmin(fmax(survived, 0), middle->live_bytes);
 	ret->survived_share = middle->live_bytes > 0 ? ret->survived / middle->live_bytes : 0;
 }
 
+// Where blocks come and go by chance, so much more or less is live at one time than at another: bytes, one standard
+// deviation. Of a number of independent ones it is the square root; and what never goes does not differ.
+static double chance_of_live(const struct growth_value *first, const struct growth_value *last)
+{
+	const double born = last->alloc_objects - first->alloc_objects,
+		     gone = fmax(born - (last->live_objects - first->live_objects), 0),
+		     blocks = fmin(2 * gone, first->live_objects + last->live_objects);
+
+	return last->live_objects > 0 ? last->live_bytes / last->live_objects * sqrt(fmax(blocks, 0)) : 0;
+}
+
 // Whether it grows, and how fast. What lies in the rise of live bytes is what the site holds more at a time, be it the
 // same blocks or others; what stays of the cohorts shows in that, or is hidden by what comes and goes beside it.
-static void judge_site(struct growth_site *site)
+static void judge_site(struct growth_site *site, double chance)
 {
 	const struct trend *live = &site->live;
+	const bool is_chance = live->gained <= 3 * chance || site->blocks_last - site->blocks_first < BLOCKS_LEAST;
 	const bool stays = site->survival.kind == SURVIVAL_STAYS && !site->in_steps,
 		   levels_off = live->levels_off && live->gained >= GAINED_LEAST && !site->in_steps,
-		   rises = live->rises && live->gained >= GAINED_LEAST && !levels_off && !site->in_steps;
+		   rises = live->rises && live->gained >= GAINED_LEAST && !is_chance && !levels_off && !site->in_steps;
 
 	site->live.levels_off = levels_off && !stays;
 	site->grows = rises || stays;
 	site->keeps = stays && (!rises || live->rate < 0.5 * site->survival.rate);
 	site->speed = site->keeps ? site->survival.rate : rises ? live->rate : live->gained / live->seconds;
-	site->speed_error = site->keeps ? site->survival.error : live->error;
+	site->speed_error = site->keeps ? site->survival.error : hypot(live->error, chance / live->seconds);
 }
 
 // `table`: NULL = which blocks are which is not known.
@@ -274,8 +291,12 @@ static struct growth_site site_of(const struct growth_series *series, const stru
 	site.alloc_rate = fmax(allocated, 0) / site.live.seconds;
 	site.alloc_blocks_rate = fmax(last->alloc_objects - first->alloc_objects, 0) / site.live.seconds;
 	site.temporary_rate = fmax(allocated - site.live.gained, 0) / site.live.seconds;
+	site.temporary_blocks_rate =
+		fmax(site.alloc_blocks_rate - (site.blocks_last - site.blocks_first) / site.live.seconds, 0);
+	site.is_temporary = site.temporary_rate > 0.01 * site.alloc_rate;
 	site.in_steps = site.live.gained >= GAINED_LEAST && is_in_steps(values, count);
-	judge_site(&site);
+	judge_site(&site, chance_of_live(first, last));
+	site.rises_late = last->live_bytes - middle->live_bytes > 3 * chance_of_live(middle, last);
 	return site;
 }
 
@@ -406,6 +427,7 @@ struct hs_error *growth_make(const struct growth_series *series, struct growth *
 		.rss = trend_of(series, rss_of),
 		.anonymous = trend_of(series, anonymous_of),
 		.heap = trend_of(series, heap_of),
+		.untracked_bytes_late = last->untracked_bytes - series->cuts[middle].untracked_bytes,
 		.all = site_of(series, series->totals, NULL),
 		.counts_untracked = true,
 		.untracked_frees_late = last->untracked_frees - series->cuts[middle].untracked_frees,
@@ -441,7 +463,8 @@ size_t growth_temporary(const struct growth *growth, size_t *indices, size_t lim
 		const double rate = growth->sites[i].temporary_rate;
 		size_t at;
 
-		if (rate <= 0 || (count == limit && rate <= growth->sites[indices[count - 1]].temporary_rate))
+		if (!growth->sites[i].is_temporary ||
+		    (count == limit && rate <= growth->sites[indices[count - 1]].temporary_rate))
 			continue;
 		at = count < limit ? count++ : limit - 1;
 		for (; at > 0 && growth->sites[indices[at - 1]].temporary_rate < rate; at--)

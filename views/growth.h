@@ -25,12 +25,13 @@ struct growth_cut {
 	uint64_t heap_bytes;          // taken by malloc for its heaps, used or free; 0 = none, or unknown
 	int64_t live_bytes;           // recorded
 	double untracked_frees;       // since attach: of blocks that are not recorded
+	double untracked_bytes;       // of these, where sizes are known; of the others none
 	bool counts_untracked;        // false: how many that are is not known
 	bool has_losses;              // allocations were lost
 	bool is_estimate;
-	uint32_t epoch;               // profile_cut.epoch; 0 = blocks are not told by it
-	double floor;                 // no standard error of bytes is below it; 0 = all is exact
-	double downsampled;           // records, so far
+	uint32_t epoch;     // profile_cut.epoch; 0 = blocks are not told by it
+	double floor;       // no standard error of bytes is below it; 0 = all is exact
+	double downsampled; // records, so far
 };
 
 // What a site, or all of them, holds at a cut. Bytes and blocks.
@@ -82,12 +83,16 @@ struct growth_site {
 	double blocks_gained_late;            // since the middle cut
 	double alloc_rate, alloc_blocks_rate; // allocated a second
 	double temporary_rate;                // bytes freed again a second: allocated, and not gained
+	double temporary_blocks_rate;         // blocks
+	bool is_temporary;                    // more than what may come between the counters of one look: a hundredth
 	// Bytes that have lived since the middle cut, and their share of what was live then, 0 to 1. Where `survival`
 	// is unknown, at least so many.
 	double survived, survived_share;
+	double live_middle; // bytes that were live at the middle cut
 	struct survival survival;
 	const struct growth_cohort *cohorts; // growth.cuts of them, from cohort 0 on; NULL = survival is unknown
 	bool grows;                          // rises, by more than a few bytes; or a part of what is born stays
+	bool rises_late;                     // since the middle cut too, by more than live bytes vary by chance
 	bool in_steps;                       // few blocks, each in the place of a smaller one
 	bool keeps;                          // that a part stays is what it grows by: `speed` is the rate of survival
 	double speed;                        // bytes a second, what it is ordered by
@@ -101,7 +106,8 @@ struct growth {
 	struct trend rss, anonymous, heap;             // bytes; anonymous with what is swapped out
 	struct growth_site all;                        // all that is recorded
 	double untracked_frees_late;                   // since the middle cut, where
-	bool counts_untracked;                         // they were counted all the time
+	double untracked_bytes_late;                   // they were counted all the time:
+	bool counts_untracked;                         // this says so
 	double middle;                                 // seconds of the middle cut
 	const struct growth_cut *facts;                // borrowed, `cuts` of them
 	struct growth_site *sites; // owned: what grows first, then what has grown, then the others; fastest first

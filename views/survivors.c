@@ -9,6 +9,16 @@ static bool has_live(const struct profile_values *values)
 	return values->live_bytes != 0 || values->live_objects != 0;
 }
 
+// Of one attach: by what it counts itself, since the clock may have been set meanwhile.
+static bool is_before(const struct heap_profile *a, const struct heap_profile *b)
+{
+	if (a->cut.epoch && b->cut.epoch)
+		return a->cut.epoch < b->cut.epoch;
+	if (a->cut.ticks && b->cut.ticks)
+		return a->cut.ticks < b->cut.ticks;
+	return a->time_ns < b->time_ns;
+}
+
 // NULL = nothing is in the way.
 static const char *obstacle(const struct heap_profile *old, const struct heap_profile *new)
 {
@@ -20,7 +30,7 @@ static const char *obstacle(const struct heap_profile *old, const struct heap_pr
 		return "the two are of different attaches, so no block of the first can be known again in the second";
 	if (!old->cut.epoch)
 		return "the earlier dump has stopped the process, so blocks are not told by it: take one without --stop";
-	if (new->time_ns < old->time_ns || (new->cut.epoch &&new->cut.epoch < old->cut.epoch))
+	if (is_before(new, old))
 		return "the second is older than the first: give the earlier dump first";
 	for (size_t i = 0; i < new->sample_count; i++)
 		if (has_live(&new->samples[i].values) && !new->samples[i].labels.epoch)

@@ -84,8 +84,10 @@ struct trend trend_make(const double *seconds, const double *values, const doubl
 	trend.last = values[count - 1];
 	trend.seconds = seconds[count - 1] - seconds[0];
 	trend.gained = trend.last - trend.first;
-	for (size_t i = 1; i < count; i++)
+	for (size_t i = 1; i < count; i++) {
 		trend.most = fmax(trend.most, values[i]);
+		trend.fallen = fmax(trend.fallen, trend.most - values[i]);
+	}
 	if (count < TREND_LEAST || trend.seconds <= 0)
 		return trend;
 	trend.is_known = true;
@@ -96,8 +98,9 @@ struct trend trend_make(const double *seconds, const double *values, const doubl
 	trend.rate = fmax(slope(seconds, values, count), fmin(trend.early, trend.late));
 	trend.rate = fmin(trend.rate, fmax(trend.early, trend.late));
 	trend.error = hypot(scatter_error(seconds, values, count, trend.rate), own_error(errors, count, trend.seconds));
-	trend.rises = trend.rate > 3 * trend.error && trend.gained > 0;
-	trend.falls = trend.rate < -3 * trend.error && trend.gained < 0;
+	// A slope of medians does not see that all is gone at once, a single time.
+	trend.rises = trend.rate > 3 * trend.error && trend.gained > 0.5 * trend.rate * trend.seconds;
+	trend.falls = trend.rate < -3 * trend.error && trend.gained < 0.5 * trend.rate * trend.seconds;
 	trend.levels_off = levels_off(&trend, values, errors, count);
 	return trend;
 }

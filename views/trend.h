@@ -12,13 +12,14 @@ struct trend {
 	double first, last, most; // values
 	double seconds;           // from the first to the last
 	double gained;            // last - first
+	double fallen;            // the most by which a value is below an earlier one
 	// A second: the median of the slopes between all two values (Theil and Sen), and never outside of early and
 	// late.
 	double rate;
 	// Its standard error: of how far the values lie from a line, and of how far each may be off by itself.
 	double error;
 	double early, late; // rates of the first half and of the last one; both have the middle value, or the two there
-	bool rises, falls;  // by more than three standard errors
+	bool rises, falls;  // by more than three standard errors, and from first to last by half as much at least
 	bool levels_off;    // has risen, and has not any more in the second half
 	bool is_known;      // there are values enough; else only first to gained are filled
 };

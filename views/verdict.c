@@ -33,19 +33,26 @@ static void support(struct figures *figures)
 	const double net = growth->all.blocks_gained_late, kept = figures->kept_late, gained = fmax(net, kept),
 		     older = growth->untracked_frees_late + (kept > net ? figures->fallen_late : 0);
 
-	figures->by_process = figures->process_grows && anonymous->rate >= 0.5 * figures->growing;
-	figures->is_supported = figures->by_process || (growth->counts_untracked && gained > 0 && older <= 0.2 * gained);
+	figures->by_process = figures->process_grows &&
+			      anonymous->rate >= 0.5 * (figures->growing - figures->older_rate) &&
+			      !figures->is_exchanged;
+	// What came before the middle cut may have taken the place of older blocks, however few are freed since.
+	figures->is_supported =
+		figures->by_process || (growth->counts_untracked && gained > 0 && older <= 0.2 * gained &&
+					figures->growing_late >= 0.5 * figures->growing);
 }
 
 // What stays when all that is recorded is taken off, with what malloc adds to each block, and only what is surely above
 // 0.
-static double unexplained_rate(const struct growth *growth)
+static double unexplained_rate(const struct figures *figures)
 {
 	enum { OVERHEAD = 24 }; // bytes a block: glibc's header, and sizes made multiples of 16, of 32 at least
+	const struct growth *growth = figures->growth;
 	const struct trend *anonymous = &growth->anonymous, *live = &growth->all.live;
 	const double blocks = fmax(growth->all.blocks_last - growth->all.blocks_first, 0) / growth->seconds,
-		     rest = anonymous->rate - fmax(fmax(live->rate, live->gained / growth->seconds), 0) -
-			    OVERHEAD * blocks,
+		     bytes = fmax(fmax(live->rate, live->gained / growth->seconds), 0),
+		     rest = anonymous->rate -
+			    (figures->is_exchanged ? fmax(bytes - figures->older_rate, 0) : bytes + OVERHEAD * blocks),
 		     error = hypot(anonymous->error, live->error);
 
 	return rest > 3 * error && rest >= 0.3 * anonymous->rate && rest * growth->seconds >= VERDICT_MEMORY_LEAST
@@ -66,6 +73,8 @@ static struct figures figures_of(const struct growth *growth, const struct named
 		}
 		figures.top = figures.top ? figures.top : &growth->sites[i];
 		figures.growing += growth->sites[i].speed;
+		if (growth->sites[i].rises_late || growth->sites[i].survival.kind == SURVIVAL_STAYS)
+			figures.growing_late += growth->sites[i].speed;
 		if (growth->sites[i].keeps)
 			figures.kept_late +=
 				growth->sites[i].survival.blocks_a_second * (growth->seconds - growth->middle);
@@ -73,8 +82,11 @@ static struct figures figures_of(const struct growth *growth, const struct named
 	}
 	figures.process_grows = growth->memory_is_known && anonymous->rises &&
 				anonymous->gained >= VERDICT_MEMORY_LEAST && !anonymous->levels_off;
+	if (growth->counts_untracked && growth->seconds > growth->middle)
+		figures.older_rate = growth->untracked_bytes_late / (growth->seconds - growth->middle);
+	figures.is_exchanged = figures.top && figures.older_rate >= 0.75 * figures.growing;
 	if (figures.process_grows)
-		figures.unexplained = unexplained_rate(growth);
+		figures.unexplained = unexplained_rate(&figures);
 	figures.sites_matter = figures.growing >= 0.01 * figures.unexplained;
 	support(&figures);
 	return figures;

@@ -57,6 +57,9 @@ struct hs_error *rule_outside_malloc(const struct figures *figures, bool *applie
 		error = add_reason(ret, "anonymous memory grows by %s, recorded blocks by %s",
 				   rate_text(growth->anonymous.rate).text,
 				   rate_text(growth->all.live.gained / growth->seconds).text);
+	if (!error && figures->is_exchanged)
+		error = add_reason(ret, "%s of older blocks were freed meanwhile: what is recorded takes their place",
+				   rate_text(figures->older_rate).text);
 	if (!error)
 		error = add_reason(ret,
 				   "all that was allocated and freed again accounts for %s: too little to explain it",
@@ -255,6 +258,7 @@ struct hs_error *rule_undecided(const struct figures *figures, bool *applies_ret
 	if (!error && growth->has_losses)
 		error = add_reason(ret, "allocations were lost, and may be what grows");
 	if (!error)
-		error = add_reason(ret, "a longer watch%s may show it", growth->counts_untracked ? "" : ", or --exact,");
+		error = add_reason(ret, "a longer watch%s may show it",
+				   growth->counts_untracked ? "" : ", or --exact,");
 	return error;
 }

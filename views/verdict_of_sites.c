@@ -20,12 +20,26 @@ static struct hs_error *add_support(const struct figures *figures, struct findin
 			  growth->untracked_frees_late, time_text(growth->middle).text);
 }
 
+// Not all the time, as what frees nothing does.
+static bool also_falls(const struct growth_site *site) { return site->live.fallen > 0.25 * site->live.gained; }
+
+static bool begins_late(const struct growth_site *site) { return site->live.early < 0.1 * site->live.late; }
+
 // Of what is live at the site more and more, whether the blocks stay, and it is not that more of them live at a time.
 static bool rises_by_what_stays(const struct growth_site *site)
 {
-	return site->live.late >= 0.5 * site->live.early && site->survived_share >= 0.5 &&
+	// Of a few blocks half may stay by chance.
+	const double least = site->survival.kind == SURVIVAL_UNSURE ? 0.9 : 0.5;
+
+	return site->live.late >= 0.5 * site->live.early && !begins_late(site) && site->survived_share >= least &&
 	       site->survival.kind != SURVIVAL_GOES &&
-	       (site->survival.kind != SURVIVAL_STAYS || site->survival.rate >= 0.5 * site->speed);
+	       (site->survival.kind == SURVIVAL_STAYS ? site->survival.rate >= 0.5 * site->speed : !also_falls(site));
+}
+
+// The process's growth may be all of the other sites', while what this one gains takes the place of older blocks.
+static bool may_be_of_others(const struct figures *figures)
+{
+	return figures->by_process && figures->growth->anonymous.rate < figures->growing - 0.5 * figures->top->speed;
 }
 
 // Steady, of one site, and of blocks that stay.
@@ -33,7 +47,8 @@ static bool is_plain(const struct figures *figures)
 {
 	const struct growth_site *top = figures->top;
 
-	return top->speed >= 0.5 * figures->growing && (top->keeps || rises_by_what_stays(top));
+	return top->speed >= 0.5 * figures->growing && !may_be_of_others(figures) &&
+	       (top->keeps || rises_by_what_stays(top));
 }
 
 static double time_of(const struct figures *figures, size_t cut) { return figures->growth->facts[cut].seconds; }
@@ -118,6 +133,22 @@ struct hs_error *rule_steady_leak(const struct figures *figures, bool *applies_r
 	return error ? error : add_support(figures, ret);
 }
 
+// Whether blocks that were live at the middle cut are live still; what there was not, or all of it, is no sign of
+// frees.
+static struct hs_error *add_what_stays(const struct figures *figures, const struct growth_site *site,
+				       struct finding *ret)
+{
+	const struct figure_text middle = time_text(figures->growth->middle);
+
+	if (site->live_middle <= 0)
+		return add_reason(ret, "nothing of it was live after %s yet: whether its blocks stay is not shown",
+				  middle.text);
+	if (site->survived_share >= 1)
+		return add_reason(ret, "all that was live after %s is live still", middle.text);
+	return add_reason(ret, "it also frees blocks: of what was live after %s, %s%.0f %% is live still", middle.text,
+			  figures->growth->is_estimate ? "about " : "", floor(100 * site->survived_share));
+}
+
 // Of older blocks, by identity: that they go, or how much stays.
 static struct hs_error *add_survival(const struct figures *figures, const struct growth_site *site, struct finding *ret)
 {
@@ -134,8 +165,7 @@ static struct hs_error *add_survival(const struct figures *figures, const struct
 			"live still, and after %s it was %s",
 			time_text(time_of(figures, survival->born)).text, about, size_text(survival->now).text,
 			time_text(time_of(figures, survival->looked)).text, size_text(survival->then).text);
-	return add_reason(ret, "it also frees blocks: of what was live after %s, %s%.0f %% is live still",
-			  time_text(figures->growth->middle).text, about, floor(100 * site->survived_share));
+	return add_what_stays(figures, site, ret);
 }
 
 static struct hs_error *add_why_not_plain(const struct figures *figures, struct finding *ret)
@@ -147,11 +177,22 @@ static struct hs_error *add_why_not_plain(const struct figures *figures, struct 
 	if (top->speed < 0.5 * figures->growing)
 		error = add_reason(ret, "%zu sites grow, and the fastest one makes %.0f %% of it",
 				   figures->growing_count, percent(top->speed, figures->growing));
+	if (!error && may_be_of_others(figures))
+		error = add_reason(ret, "the process grows by less than they do together: which of them it grows by is "
+					"not shown");
 	if (!error && !top->keeps && live->late < 0.5 * live->early)
 		error = add_reason(ret, "it grows more slowly than at first (%s, then %s): it may level off",
 				   rate_text(live->early).text, rate_text(live->late).text);
+	if (!error && !top->keeps && begins_late(top))
+		error = add_reason(ret, "it has hardly grown at first (%s, then %s)", rate_text(live->early).text,
+				   rate_text(live->late).text);
+	if (!error && !top->keeps && also_falls(top))
+		error = add_reason(ret, "it does not grow all the time: %s of it was freed meanwhile",
+				   size_text(live->fallen).text);
 	if (!error && top->survival.kind != SURVIVAL_UNKNOWN && (!rises_by_what_stays(top) || top->keeps))
 		return add_survival(figures, top, ret);
+	if (!error && (top->live_middle <= 0 || top->survived_share >= 1))
+		return add_what_stays(figures, top, ret);
 	if (!error && top->survived_share < 0.5)
 		error = add_reason(
 			ret,

@@ -16,14 +16,18 @@ struct figures {
 	const struct named_profile *named;
 	const struct growth_site *top; // the site that grows fastest; NULL = none does
 	double growing;                // bytes a second of all sites that grow
+	double growing_late;           // of these, those that are shown to grow since the middle cut as well
 	size_t growing_count;
 	double kept_late; // blocks that sites keep amid churn (growth_site.keeps), in as long as since the middle cut
 	bool process_grows;
 	double fallen_late; // blocks by which others that fall steadily have fallen since the middle cut
 	double unexplained; // bytes a second by which the process grows and what is recorded does not; 0 = not sure
-	bool is_supported;  // that the sites which grow make the process's heap grow
-	bool by_process;    // because the process does; else because hardly anything older was freed
-	bool sites_matter;  // beside `unexplained`: a hundredth of it at least
+	// Older blocks were freed of as many bytes, counted one by one: what sites gain takes their place.
+	bool is_exchanged;
+	double older_rate; // bytes of these a second, since the middle cut
+	bool is_supported; // that the sites which grow make the process's heap grow
+	bool by_process;   // because the process does; else because hardly anything older was freed
+	bool sites_matter; // beside `unexplained`: a hundredth of it at least
 };
 
 // One sentence more. HS_ERROR_NO_MEMORY.

@@ -361,3 +361,9 @@ struct hs_error *region_read_hooks(const struct region_access *access, struct ho
 	*hooks_ret = HS_STEAL_POINTER(hooks);
 	return NULL;
 }
+
+// Releases have exchanged since the first time that another mode was in force.
+bool region_counts_untracked(const struct region_header *header)
+{
+	return header->always_exact && !header->removals_exchange;
+}

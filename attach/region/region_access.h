@@ -86,4 +86,9 @@ struct hs_error *region_read_slot(const struct region_access *access, uint64_t o
 // printable.
 struct hs_error *region_read_hooks(const struct region_access *access, struct hook_record **hooks_ret) HS_MUST_CHECK;
 
+// Whether each free of a block without a record has been counted since attach. Where not every allocation was to be
+// recorded all the time, also under a budget that was never spent, hooks asked the Bloom filter, and what it excludes
+// leaves them without a trace.
+bool region_counts_untracked(const struct region_header *header);
+
 #endif

@@ -24,12 +24,6 @@ void sampling_settings_begin(struct region_header *header, const struct sampling
 		header->removal_flags = REMOVAL_COUNTS_BLOOM;
 }
 
-// Releases have exchanged since the first time that another mode was in force.
-bool sampling_counts_untracked(const struct region_header *header)
-{
-	return header->always_exact && !header->removals_exchange;
-}
-
 // What both clocks said at one time.
 struct moment {
 	uint64_t ns, ticks;

@@ -31,11 +31,6 @@ uint32_t sampling_measure_ticks(void);
 // What a header says, which the target may have written. False when it makes no sense; then *ret is every allocation.
 bool sampling_settings_read(const struct region_header *header, struct sampling_settings *ret);
 
-// Whether each free of a block without a record has been counted since attach. Where not every allocation was to be
-// recorded all the time, also under a budget that was never spent, hooks asked the Bloom filter, and what it excludes
-// leaves them without a trace.
-bool sampling_counts_untracked(const struct region_header *header);
-
 // The settings after a change. Stopping what is stopped, and starting what is not, changes nothing.
 struct sampling_settings sampling_settings_after(const struct sampling_settings *now,
 						 const struct sampling_change *change);

@@ -4,7 +4,6 @@
 #include "attach/guard/own_descriptors.h"
 #include "attach/process/target.h"
 #include "attach/region/region_access.h"
-#include "attach/region/sampling_settings.h"
 #include "attach/region/table_walk.h"
 #include "attach/session/inherited.h"
 #include "attach/session/leftovers.h"
@@ -49,7 +48,7 @@ static void describe(const struct region_access *access, struct attached_process
 	process->thread_slots += header->extra_slot_count;
 	process->max_thread_slots = HS_THREAD_SLOTS + thread_extra_slots_max(process->max_pages);
 	process->depth = header->depth;
-	process->counts_untracked = sampling_counts_untracked(header);
+	process->counts_untracked = region_counts_untracked(header);
 	process->has_settings = sampling_settings_read(header, &process->sampling);
 	thread_costs_read(access, &process->costs);
 	process->settings_wall_ns = header->sampling_wall_ns ? header->sampling_wall_ns : header->stable.attach_wall_ns;

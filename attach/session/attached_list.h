@@ -26,11 +26,11 @@ struct attached_process {
 	char reason[240];      // why it cannot be read
 	uint64_t attached_wall_ns;
 	uint32_t hooks, hooks_refused;
-	uint32_t unseen_makers;          // of `hooks_refused`: functions that make blocks
-	bool counts_untracked;           // each untracked free since attach (sampling_counts_untracked)
-	uint64_t threads, modules;       // seen since attach
-	uint64_t lost_no_thread_pointer; // allocations, by threads without a thread pointer
-	uint64_t used_pages, max_pages;  // of the region
+	uint32_t unseen_makers;                  // of `hooks_refused`: functions that make blocks
+	bool counts_untracked;                   // each untracked free since attach (region_counts_untracked)
+	uint64_t threads, modules;               // seen since attach
+	uint64_t lost_no_thread_pointer;         // allocations, by threads without a thread pointer
+	uint64_t used_pages, max_pages;          // of the region
 	uint32_t thread_slots, max_thread_slots; // ever taken; that there may be in a region of this size
 	uint32_t depth;                          // frames kept of a stack
 	bool has_settings;                       // false: what the region says of them makes no sense

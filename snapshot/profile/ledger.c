@@ -2,7 +2,7 @@
 #include "snapshot/profile/ledger.h"
 
 #include "attach/hook/hook_verdict.h"
-#include "attach/region/sampling_settings.h"
+#include "attach/region/region_access.h"
 #include "base/array.h"
 #include "base/io.h"
 #include "inject/abi/payload_header.h"
@@ -105,9 +105,9 @@ static struct hs_error *add_unseen(const struct table_view *view, const struct a
 		return NULL;
 	error = hs_format(&text, "%s not hooked (below); %s",
 			  makers == 1 ? "function that makes blocks is" : "functions that make blocks are",
-			  unseen_share(sampling_counts_untracked(table_header(view)),
-				       aggregate->counters[COUNTER_unknown_frees],
-				       aggregate->counters[COUNTER_frees], share));
+			  unseen_share(region_counts_untracked(table_header(view)),
+				       aggregate->counters[COUNTER_unknown_frees], aggregate->counters[COUNTER_frees],
+				       share));
 	return error ? error : add_line(profile, "unseen_functions", text, makers, true);
 }
 
@@ -146,7 +146,7 @@ static struct hs_error *add_sampling(const struct table_view *view, const struct
 {
 	struct hs_error *error = NULL;
 
-	if (!sampling_counts_untracked(table_header(view)))
+	if (!region_counts_untracked(table_header(view)))
 		error = add_fact(profile, "unknown_not_counted",
 				 strdup(table_header(view)->always_exact
 						? "untracked frees are not counted (attach --exact does)"
@@ -196,7 +196,7 @@ struct hs_error *ledger_build(const struct table_view *view, const struct aggreg
 
 	for (size_t i = 0; i < COUNTER_COUNT && !error; i++) {
 		const bool is_counted =
-			sampling_counts_untracked(header) || !counter_is_of_untracked_frees((enum counter)i);
+			region_counts_untracked(header) || !counter_is_of_untracked_frees((enum counter)i);
 
 		error = add(profile, counter_lines[i].name, counter_lines[i].text,
 			    is_counted ? aggregate->counters[i] : 0, counter_is_loss((enum counter)i));

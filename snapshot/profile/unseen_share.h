@@ -9,7 +9,7 @@
 #define UNSEEN_SHARE_SIZE 144
 
 // Pure. Untracked frees and those of recorded blocks, in words, into a buffer of UNSEEN_SHARE_SIZE bytes; returns it.
-// `counts_untracked`: sampling_counts_untracked; else the frees tell nothing.
+// `counts_untracked`: region_counts_untracked; else the frees tell nothing.
 const char *unseen_share(bool counts_untracked, uint64_t untracked, uint64_t recorded, char *buffer);
 
 #endif

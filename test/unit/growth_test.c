@@ -59,6 +59,7 @@ static void add_cut(struct watch *watch, size_t i, bool is_estimate, const struc
 		{ is_other ? "da" : "dc", 3000, 1, 3000, 1, 0 },
 	};
 	struct ledger_line ledger[] = { { .name = "unknown_frees", .text = "", .value = 7 * i },
+					{ .name = "unknown_free_bytes", .text = "", .value = 100 * i },
 					{ .name = "lost_region_full", .text = "", .value = i == 6, .is_loss = true },
 					{ .name = "unknown_not_counted", .text = "", .value = 1, .is_fact = true } };
 	const struct growth_cut facts = { .seconds = 2 * (double)i, .heap_bytes = 4096 * i };
@@ -67,7 +68,7 @@ static void add_cut(struct watch *watch, size_t i, bool is_estimate, const struc
 	hand_make(hand, is_other ? other_places : places, PLACES, samples, i < 2 ? 2 : 3, 0x10000);
 	hand->profile.memory = (struct profile_memory){ true, 1000000 + 30000 * i, 500000 + 20000 * i, 100, 0 };
 	hand->profile.ledger = ledger;
-	hand->profile.ledger_count = untold && i == untold->uncounted ? 3 : 2;
+	hand->profile.ledger_count = untold && i == untold->uncounted ? 4 : 3;
 	hand->profile.is_estimate = is_estimate;
 	hand->profile.interval_most = is_estimate ? 50000 : 0;
 	if (untold) {
@@ -139,6 +140,7 @@ static void test_watch(void)
 	CHECK_EQUAL(watch.growth.rss.rate, 15000);
 	CHECK_EQUAL(watch.growth.heap.rate, 2048);
 	CHECK_EQUAL(watch.growth.untracked_frees_late, 21);
+	CHECK_EQUAL(watch.growth.untracked_bytes_late, 300);
 	CHECK(watch.growth.memory_is_known && watch.growth.has_losses && !watch.growth.is_estimate);
 	CHECK(watch.growth.counts_untracked);
 	CHECK_EQUAL(growth_temporary(&watch.growth, indices, 3), 1);
@@ -159,6 +161,51 @@ static void test_unsure(void)
 	watch_free(&watch);
 	watch_make(&watch, 1, false);
 	CHECK(!watch.growth.all.live.is_known && !watch.growth.sites[0].grows && watch.growth.all.alloc_rate == 0);
+	watch_free(&watch);
+}
+
+// What the counters of one look are apart is no churn; what is, says how many blocks came and went.
+static void test_temporary(void)
+{
+	struct watch watch;
+	size_t indices[3];
+	uint32_t number;
+
+	watch_make(&watch, CUTS, false);
+	number = watch.growth.sites[0].number;
+	CHECK_EQUAL(watch.growth.sites[2].temporary_blocks_rate, 200);
+	CHECK_EQUAL(watch.growth.sites[0].temporary_blocks_rate, 0);
+	growth_deinit(&watch.growth);
+	watch.series.values[6][number].alloc_bytes += 590;
+	CHECK(!growth_make(&watch.series, &watch.growth));
+	CHECK_EQUAL(growth_temporary(&watch.growth, indices, 3), 1);
+	growth_deinit(&watch.growth);
+	watch.series.values[6][number].alloc_bytes += 50;
+	watch.series.values[6][number].alloc_objects += 8;
+	CHECK(!growth_make(&watch.series, &watch.growth));
+	CHECK_EQUAL(growth_temporary(&watch.growth, indices, 3), 2);
+	CHECK(fabs(watch.growth.sites[0].speed_error - 4000.0 / 12) < 1); // eight that went: four blocks of 1000 bytes
+	watch_free(&watch);
+}
+
+// Two blocks are steps, whatever line their bytes lie on.
+static void test_few_blocks(void)
+{
+	struct watch watch;
+	uint32_t number;
+
+	watch_make(&watch, CUTS, false);
+	number = watch.growth.sites[0].number;
+	for (size_t blocks = 2; blocks <= 3; blocks++) {
+		growth_deinit(&watch.growth);
+		for (size_t i = 0; i < CUTS; i++)
+			watch.series.values[i][number].live_objects = watch.series.values[i][number].alloc_objects =
+				(double)(i * blocks / (CUTS - 1));
+		CHECK(!growth_make(&watch.series, &watch.growth));
+		for (size_t i = 0; i < watch.growth.count; i++)
+			if (watch.growth.sites[i].number == number)
+				CHECK_EQUAL(watch.growth.sites[i].grows, blocks > 2);
+	}
 	watch_free(&watch);
 }
 
@@ -245,7 +292,11 @@ static const struct {
 	  false,
 	  "unknown, survived 30000:",
 	  "unknown, survived 0:" },
-	{ "the last one has", { SIZE_MAX, 6, SIZE_MAX, SIZE_MAX }, false, "stays, survived 30000:", "unsure, survived 0:" },
+	{ "the last one has",
+	  { SIZE_MAX, 6, SIZE_MAX, SIZE_MAX },
+	  false,
+	  "stays, survived 30000:",
+	  "unsure, survived 0:" },
 	{ "a part of a's blocks is missing",
 	  { SIZE_MAX, SIZE_MAX, 4, SIZE_MAX },
 	  false,
@@ -367,6 +418,8 @@ int main(void)
 {
 	test_watch();
 	test_unsure();
+	test_temporary();
+	test_few_blocks();
 	test_uncounted();
 	test_thin();
 	test_cohorts();

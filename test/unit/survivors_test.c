@@ -29,7 +29,10 @@ static const struct {
 	{ { .cut = { 7, 5, 0 }, .time_ns = 10 }, { .time_ns = 20 }, "of which attach" },
 	{ { .cut = { 7, 5, 0 }, .time_ns = 10 }, { .cut = { 8, 6, 0 }, .time_ns = 20 }, "different attaches" },
 	{ { .cut = { 7, 0, 9 }, .time_ns = 10 }, { .cut = { 7, 6, 0 }, .time_ns = 20 }, "without --stop" },
-	{ { .cut = { 7, 5, 0 }, .time_ns = 30 }, { .cut = { 7, 6, 0 }, .time_ns = 20 }, "the earlier dump first" },
+	{ { .cut = { 7, 5, 0 }, .time_ns = 30 }, { .cut = { 7, 6, 0 }, .time_ns = 20 }, NULL }, // the clock was set
+	{ { .cut = { 7, 5, 8 }, .time_ns = 30 }, { .cut = { 7, 0, 9 }, .time_ns = 20 }, NULL },
+	{ { .cut = { 7, 5, 9 }, .time_ns = 10 }, { .cut = { 7, 0, 8 }, .time_ns = 20 }, "the earlier dump first" },
+	{ { .cut = { 7, 5, 0 }, .time_ns = 30 }, { .cut = { 7, 0, 8 }, .time_ns = 20 }, "the earlier dump first" },
 	{ { .cut = { 7, 5, 0 }, .time_ns = 20 }, { .cut = { 7, 4, 0 }, .time_ns = 20 }, "the earlier dump first" },
 	{ { .cut = { 7, 5, 0 }, .selection = part }, { .cut = { 7, 6, 0 } }, "a part" },
 	{ { .cut = { 7, 5, 0 } }, { .cut = { 7, 6, 0 }, .selection = part }, "a part" },

@@ -23,6 +23,15 @@ static const struct {
 	{ { .name = "plain.so+0x1234", .full_name = "", .file = "", .via = "", .mark = "" }, 80, "plain.so+0x1234" },
 	{ { .name = "plain.so+0x1234", .full_name = "", .file = "", .via = "", .mark = "" }, 0, "plain.so+0x1234" },
 	{ { .name = "a", .full_name = "", .file = "b.c", .via = "", .mark = "" }, 80, "a  b.c" },
+	// a file's name may be of any length
+	{ { .name = "put",
+	    .full_name = "",
+	    .file = "0123456789012345678901234567890123456789.c",
+	    .line = 7,
+	    .via = "",
+	    .mark = "" },
+	  40,
+	  "put  …901234567890123456789.c:7" },
 	// both ends of a chain of calls tell something
 	{ { .name = "main > serve > put", .full_name = "", .file = "", .via = "", .mark = "", .has_ends = true },
 	  18,
@@ -64,6 +73,13 @@ static void test_columns(void)
 				"e"),
 		    5);
 	CHECK_EQUAL(table_width("\xff"), 4); // shown as an escape
+	CHECK_EQUAL(table_width("\t"), 4);
+	CHECK_EQUAL(table_width("\xe2\x80\xae"), 6);      // U+202e: an override of the direction
+	CHECK_EQUAL(table_width("\xf3\xa0\x81\x81"), 10); // U+e0041: a tag
+	CHECK_EQUAL(table_width("\xe6\xbc\xa2\xe5\xad\x97"), 4);
+	CHECK_EQUAL(table_width("\xf0\x9f\x91\xa9"), 2);
+	CHECK_EQUAL(table_beginning("\xe6\xbc\xa2\xe5\xad\x97", 3), 3);
+	CHECK_STRING(end_of("\xe6\xbc\xa2\xe5\xad\x97", 3), "\xe5\xad\x97");
 	CHECK_STRING(end_of("gr\xc3\xb6\xc3\x9f"
 			    "e",
 			    3),

@@ -39,6 +39,8 @@ static const struct {
 	{ "too few to level off", 4, { 0, 80, 80, 80 }, 0, 13, "-" },
 	{ "grows on more slowly", 7, { 0, 30, 60, 80, 90, 100, 110 }, 0, 18, "r" },
 	{ "a jump between the halves", 6, { 0, 1, 2, 90, 91, 92 }, 0, 16, "-" },
+	{ "all is gone at last", 8, { 0, 10, 20, 30, 40, 50, 60, 3 }, 0, 10, "-" },
+	{ "all is back at last", 8, { 60, 50, 40, 30, 20, 10, 0, 59 }, 0, -10, "-" },
 	{ "faster in all than in each half", 7, { 0, 40, 10, 50, 60, 95, 65 }, 0, 11, "-" },
 };
 
@@ -58,6 +60,15 @@ static const char *say(const struct trend *trend, char *buffer)
 		buffer[at++] = '-';
 	buffer[at] = 0;
 	return buffer;
+}
+
+static void test_fallen(void)
+{
+	static const double seconds[] = { 0, 1, 2, 3, 4, 5 }, values[] = { 0, 40, 30, 50, 20, 60 };
+
+	CHECK_EQUAL(trend_make(seconds, values, NULL, 6).fallen, 30);
+	CHECK_EQUAL(trend_make(seconds, values, NULL, 2).fallen, 0);
+	CHECK_EQUAL(trend_make(seconds, values, NULL, 1).fallen, 0);
 }
 
 static void test_cases(void)
@@ -125,6 +136,7 @@ static void test_units(void)
 int main(void)
 {
 	test_cases();
+	test_fallen();
 	test_halves();
 	test_units();
 	return CHECK_RESULT();

@@ -26,14 +26,21 @@ static bool is_given(const double *values)
 	return false;
 }
 
+static double blocks_at(const struct hand_watch *watch, size_t site, size_t cut)
+{
+	return is_given(watch->sites[site].blocks) ? 1000 * watch->sites[site].blocks[cut]
+						   : watch->sites[site].live[cut] * MIB / 256;
+}
+
 static struct growth_value value_at(const struct hand_watch *watch, size_t site, size_t cut)
 {
 	const double live = watch->sites[site].live[cut],
 		     made = is_given(watch->sites[site].made) ? watch->sites[site].made[cut] : live,
-		     blocks = is_given(watch->sites[site].blocks) ? 1000 * watch->sites[site].blocks[cut]
-								  : live * MIB / 256;
+		     blocks = blocks_at(watch, site, cut),
+		     made_blocks =
+			     is_given(watch->sites[site].blocks) && live > 0 ? blocks * made / live : made * MIB / 256;
 
-	return (struct growth_value){ live * MIB, blocks, made * MIB, blocks, watch->error * MIB };
+	return (struct growth_value){ live * MIB, blocks, made * MIB, made_blocks, watch->error * MIB };
 }
 
 static bool has_cohorts(const struct hand_watch *watch, size_t site)
@@ -66,10 +73,11 @@ static void cohorts_make(const struct hand_watch *watch, size_t cut, struct coho
 			continue;
 		ret->sites[ret->site_count++] = site;
 		for (uint32_t i = 0; i <= cut; i++) {
-			const double bytes = cohort_at(watch, site, cut, i) * MIB;
+			const double live = watch->sites[site].live[cut] * MIB,
+				     bytes = cohort_at(watch, site, cut, i) * MIB,
+				     blocks = live > 0 ? blocks_at(watch, site, cut) * bytes / live : 0;
 
-			ret->entries[ret->count++] =
-				(struct cohort_entry){ site, i, { bytes, bytes / 256, bytes * error } };
+			ret->entries[ret->count++] = (struct cohort_entry){ site, i, { bytes, blocks, bytes * error } };
 		}
 	}
 }
@@ -101,6 +109,7 @@ static void series_make(const struct hand_watch *watch, const struct site *sites
 			.heap_bytes = (uint64_t)(watch->heap[cut] * MIB),
 			.live_bytes = (int64_t)total->live_bytes,
 			.untracked_frees = 1000 * watch->frees[cut],
+			.untracked_bytes = watch->older[cut] * MIB,
 			.has_losses = watch->has_losses,
 			.counts_untracked = watch->error <= 0 && !watch->uncounted,
 			.is_estimate = watch->error > 0,
@@ -158,45 +167,77 @@ static const struct hand_watch *watch_named(const char *name)
 }
 
 // What the first finding says.
+static const struct {
+	const char *name, *text, *reasons[FINDING_REASONS_MAX];
+} said[] = {
+	{ "steady leak",
+	  "Steady leak at one site: put (cache.cpp:18) grows by 921.6 KiB/s",
+	  { "it grows all the time (921.6 KiB/s in the first half, 921.6 KiB/s in the second), and makes 100 % of "
+	    "what grows",
+	    "its blocks stay: all that was live after 30 s is live still",
+	    "the process's anonymous memory grows with it, by 1.0 MiB/s" } },
+	{ "more slowly than at first",
+	  "Growth at one site: put (cache.cpp:18) grows by 1.3 MiB/s",
+	  { "it grows more slowly than at first (2.0 MiB/s, then 614.4 KiB/s): it may level off",
+	    "all that was live after 30 s is live still",
+	    "the process's anonymous memory grows with it, by 1.3 MiB/s" } },
+	{ "as fast as the process, and so is another site: one may take the place of older blocks",
+	  "Growth at several sites: by 1.9 MiB/s, fastest at put (cache.cpp:18)",
+	  { "the process grows by less than they do together: which of them it grows by is not shown",
+	    "all that was live after 30 s is live still",
+	    "the process's anonymous memory grows with it, by 1.0 MiB/s" } },
+	{ "hardly anything at first",
+	  "Growth at one site: put (cache.cpp:18) grows by 765.4 KiB/s",
+	  { "it has hardly grown at first (13.7 KiB/s, then 1.5 MiB/s)", "all that was live after 30 s is live still",
+	    "the process's anonymous memory grows with it, by 1.0 MiB/s" } },
+	{ "nothing is live before the middle",
+	  "Growth at one site: put (cache.cpp:18) grows by 768.0 KiB/s",
+	  { "it has hardly grown at first (0 B/s, then 1.5 MiB/s)",
+	    "nothing of it was live after 30 s yet: whether its blocks stay is not shown",
+	    "the process's anonymous memory grows with it, by 1.0 MiB/s" } },
+	{ "all is freed, once",
+	  "Growth at one site: put (cache.cpp:18) grows by 2.0 MiB/s",
+	  { "it does not grow all the time: 26.0 MiB of it was freed meanwhile",
+	    "all that was live after 30 s is live still",
+	    "the process's anonymous memory grows with it, by 1.0 MiB/s" } },
+	{ "full cache, and mmap: as much of older blocks is freed as the site gains",
+	  "Growth outside of what malloc gave: the process grows by 921.6 KiB/s that no recorded block accounts "
+	  "for",
+	  { "anonymous memory grows by 921.6 KiB/s, recorded blocks by 921.6 KiB/s",
+	    "921.6 KiB/s of older blocks were freed meanwhile: what is recorded takes their place",
+	    "all that was allocated and freed again accounts for 0 B/s: too little to explain it",
+	    "it is mapped by the program itself (mmap), is a stack, or is a block from before the attach that is "
+	    "written to only now" } },
+	{ "leak amid churn at its site",
+	  "Steady leak at one site: put (cache.cpp:18) keeps 41.0 KiB/s of the 20.0 MiB/s that it allocates",
+	  { "of what it allocated in the first 30 s, 41.0 KiB/s ±<0.1 % is live still (41.0 KiB/s in the first half "
+	    "of that time, 41.0 KiB/s in the second)",
+	    "these blocks stay: none of them was freed after 40 s",
+	    "almost no older blocks were freed meanwhile (0 since 30 s), so these add to them" } },
+	{ "leak amid churn, and older blocks are freed",
+	  "Undecided: put (cache.cpp:18) keeps 41.0 KiB/s of the 20.0 MiB/s that it allocates, and that the process "
+	  "grows by it is not shown",
+	  { "anonymous memory 0 B/s, recorded live blocks 25.6 KiB/s, freed again 19.9 MiB/s; malloc's heaps 0 B/s",
+	    "a longer watch may show it" } },
+	{ "more blocks live at a time, and none of them for long: grows, and is no leak",
+	  "Growth at one site: put (cache.cpp:18) grows by 204.8 KiB/s",
+	  { "older blocks go, so this is no plain leak: of what it allocated in the first 30 s, 0 B is live still, "
+	    "and after 40 s it was 28.7 KiB",
+	    "the process's anonymous memory grows with it, by 204.8 KiB/s" } },
+	{ "blocks that go late: most of those of half-way are there",
+	  "Growth at one site: put (cache.cpp:18) grows by 921.6 KiB/s",
+	  { "older blocks go, so this is no plain leak: of what it allocated in the first 30 s, 19.9 MiB is live still, "
+	    "and after 40 s it was 26.1 MiB",
+	    "the process's anonymous memory grows with it, by 921.6 KiB/s" } },
+	{ "cache that was full at once",
+	  "Levelled off: put (cache.cpp:18) has grown by 55.0 MiB, and does not grow any more",
+	  { "938.7 KiB/s in the first half of the watch, 0 B/s in the second",
+	    "the process's anonymous memory did the same (+55.0 MiB, then 0 B)",
+	    "its older blocks go as newer ones come: of what was live after 30 s, 19 % is live still" } },
+};
+
 static void test_words(const struct hand_profile *hand, const struct site *sites)
 {
-	static const struct {
-		const char *name, *text, *reasons[FINDING_REASONS_MAX];
-	} said[] = {
-		{ "steady leak",
-		  "Steady leak at one site: put (cache.cpp:18) grows by 921.6 KiB/s",
-		  { "it grows all the time (921.6 KiB/s in the first half, 921.6 KiB/s in the second), and makes 100 % of "
-		    "what grows",
-		    "its blocks stay: all that was live after 30 s is live still",
-		    "the process's anonymous memory grows with it, by 1.0 MiB/s" } },
-		{ "leak amid churn at its site",
-		  "Steady leak at one site: put (cache.cpp:18) keeps 41.0 KiB/s of the 20.0 MiB/s that it allocates",
-		  { "of what it allocated in the first 30 s, 41.0 KiB/s ±<0.1 % is live still (41.0 KiB/s in the first half "
-		    "of that time, 41.0 KiB/s in the second)",
-		    "these blocks stay: none of them was freed after 40 s",
-		    "almost no older blocks were freed meanwhile (0 since 30 s), so these add to them" } },
-		{ "leak amid churn, and older blocks are freed",
-		  "Undecided: put (cache.cpp:18) keeps 41.0 KiB/s of the 20.0 MiB/s that it allocates, and that the process "
-		  "grows by it is not shown",
-		  { "anonymous memory 0 B/s, recorded live blocks 25.6 KiB/s, freed again 19.9 MiB/s; malloc's heaps 0 B/s",
-		    "a longer watch may show it" } },
-		{ "more blocks live at a time, and none of them for long: grows, and is no leak",
-		  "Growth at one site: put (cache.cpp:18) grows by 204.8 KiB/s",
-		  { "older blocks go, so this is no plain leak: of what it allocated in the first 30 s, 0 B is live still, "
-		    "and after 40 s it was 28.7 KiB",
-		    "the process's anonymous memory grows with it, by 204.8 KiB/s" } },
-		{ "blocks that go late: most of those of half-way are there",
-		  "Growth at one site: put (cache.cpp:18) grows by 921.6 KiB/s",
-		  { "older blocks go, so this is no plain leak: of what it allocated in the first 30 s, 19.9 MiB is live still, "
-		    "and after 40 s it was 26.1 MiB",
-		    "the process's anonymous memory grows with it, by 921.6 KiB/s" } },
-		{ "cache that was full at once",
-		  "Levelled off: put (cache.cpp:18) has grown by 55.0 MiB, and does not grow any more",
-		  { "938.7 KiB/s in the first half of the watch, 0 B/s in the second",
-		    "the process's anonymous memory did the same (+55.0 MiB, then 0 B)",
-		    "its older blocks go as newer ones come: of what was live after 30 s, 19 % is live still" } },
-	};
-
 	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++) {
 		struct growth_series series;
 		struct growth growth;
