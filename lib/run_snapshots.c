@@ -75,11 +75,28 @@ static void settle(struct run_snapshots *snapshots, struct run_member *member)
 		follow_threads_release(&member->follow);
 }
 
+// Reads what the copier has said by now: < 0: nothing; it copies. 0: it has copied.
+static ssize_t hear_copier(const struct run_snapshots *snapshots, char *text, size_t size)
+{
+	ssize_t got;
+
+	do
+		got = read(snapshots->copier_fd, text, size);
+	while (got < 0 && errno == EINTR);
+	return got;
+}
+
 void run_snapshots_drop(struct run_snapshots *snapshots, struct run_member *member)
 {
-	if (snapshots->current == member && snapshots->copier)
-		run_writers_kill(&snapshots->writers, snapshots->copier);
-	snapshots->tally.over += member->owed != 0;
+	char text[REPORT_SIZE];
+	ssize_t heard = -1;
+
+	if (snapshots->current == member && snapshots->copier) {
+		heard = hear_copier(snapshots, text, sizeof(text));
+		if (heard < 0)
+			run_writers_kill(&snapshots->writers, snapshots->copier);
+	}
+	snapshots->tally.over += member->owed && heard != 0;
 	settle(snapshots, member);
 	member->needs_hold = false; // another program may have been attached by another version
 }
@@ -200,16 +217,15 @@ static bool begin_next(struct run_snapshots *snapshots, const struct run_members
 	return false;
 }
 
-// What the copier has said by now.
 static void look_at_copier(struct run_snapshots *snapshots)
 {
 	struct run_member *member = snapshots->current;
 	char text[REPORT_SIZE + 1];
-	const ssize_t size = read(snapshots->copier_fd, text, sizeof(text) - 1);
+	const ssize_t size = hear_copier(snapshots, text, sizeof(text) - 1);
 
-	if (size < 0 && (errno == EAGAIN || errno == EINTR))
+	if (size < 0)
 		return;
-	if (size <= 0) { // it has copied; or was killed, and its status says so
+	if (size == 0) { // it has copied; or was killed, and its status says so
 		settle(snapshots, member);
 		return;
 	}
@@ -220,7 +236,8 @@ static void look_at_copier(struct run_snapshots *snapshots)
 		member->needs_hold = true;
 		hold(snapshots, member);
 	} else if (text[0] == SAYS_GONE) {
-		run_snapshots_drop(snapshots, member);
+		snapshots->tally.over++;
+		settle(snapshots, member);
 	} else {
 		fail(snapshots, member, text + 1);
 	}

@@ -396,11 +396,10 @@ def asked_for():
 def unharmed_meanwhile():
     """Whatever they do while profiles are taken again and again is as without: calls that wait, signals, stops, threads, ends."""
     for user in users():
-        for text in ("PROGRAM wait 20 60; echo $?; PROGRAM wait 20 20 others wait 30 30; echo $?",
+        for text in ("PROGRAM wait 20 20 others wait 30 30; echo $?",
                      "PROGRAM threads 60 spawn 5 return 5; echo $?; PROGRAM threads 60 raise 9; echo $?", "PROGRAM others spawn 12; echo $?",
                      "PROGRAM threads 30 exec PROGRAM others sleep 0.5 return 3; echo $?",
                      "PROGRAM work 1 stop work 0.2 return 4 & sleep 1.5; kill -CONT $!; wait $!; echo $?",
-                     "for i in 1 2 3 4 5 6 7 8; do PROGRAM return $i; echo $? | cat; done",
                      "PROGRAM tally 1 & p=$!; sleep 0.5; for i in 1 2 3 4 5 6 7 8; do kill -USR1 $p; sleep 0.02; done; wait $p; echo $?"):
             plain = subprocess.run(["sh", "-c", text.replace("PROGRAM", shlex.quote(user.program))], capture_output=True, text=True, timeout=60, check=False)
             result = user.run(text, ["--every", "30ms", "-o", user.folder, "--by", "function"])
