@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/run_snapshots.h"
 
-#include "attach/process/thread_facts.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "snapshot/snapshot.h"
@@ -24,7 +23,7 @@ enum { SAYS_NEEDS_HOLD = 1, SAYS_GONE, SAYS_FAILED, REPORT_SIZE = 512 };
 
 void run_snapshots_begin(const struct hs_run_options *options, struct run_snapshots *ret)
 {
-	*ret = (struct run_snapshots){ .options = options, .copier_fd = -1 };
+	*ret = (struct run_snapshots){ .options = options, .copier = -1, .copier_fd = -1 };
 	if (options->every_ns)
 		ret->next_ns = hs_monotonic_ns() + options->every_ns;
 }
@@ -59,7 +58,7 @@ static void forget_copier(struct run_snapshots *snapshots)
 {
 	close(snapshots->copier_fd);
 	snapshots->copier_fd = -1;
-	snapshots->copier = 0;
+	snapshots->copier = -1;
 }
 
 // It was taken, or will not be.
@@ -69,7 +68,7 @@ static void settle(struct run_snapshots *snapshots, struct run_member *member)
 	if (snapshots->current != member)
 		return;
 	snapshots->current = NULL;
-	if (snapshots->copier)
+	if (snapshots->copier >= 0)
 		forget_copier(snapshots);
 	else
 		follow_threads_release(&member->follow);
@@ -91,7 +90,7 @@ void run_snapshots_drop(struct run_snapshots *snapshots, struct run_member *memb
 	char text[REPORT_SIZE];
 	ssize_t heard = -1;
 
-	if (snapshots->current == member && snapshots->copier) {
+	if (snapshots->current == member && snapshots->copier >= 0) {
 		heard = hear_copier(snapshots, text, sizeof(text));
 		if (heard < 0)
 			run_writers_kill(&snapshots->writers, snapshots->copier);
@@ -120,20 +119,9 @@ static void fail_by(struct run_snapshots *snapshots, struct run_member *member, 
 	hs_error_destroy(error);
 }
 
-// A sleep that was interrupted goes on by a system call that a filter may not know, and which then kills the thread.
-static struct hs_error *refuse_filter(const struct run_member *member)
-{
-	struct thread_facts facts;
-	struct hs_error *error = thread_facts_read(&member->process, &facts);
-
-	if (error || !facts.seccomp_mode)
-		return error;
-	return hs_error_create(HS_ERROR_REFUSED, "it would have to be stopped, and has a seccomp filter");
-}
-
 static void hold(struct run_snapshots *snapshots, struct run_member *member)
 {
-	struct hs_error *error = refuse_filter(member);
+	struct hs_error *error = follow_threads_hold(&member->follow);
 
 	if (error) {
 		fail_by(snapshots, member, error);
@@ -141,7 +129,6 @@ static void hold(struct run_snapshots *snapshots, struct run_member *member)
 	}
 	snapshots->current = member;
 	snapshots->until = hs_monotonic_ns() + HOLD_MS * UINT64_C(1000000);
-	follow_threads_hold(&member->follow);
 }
 
 static void describe_event(struct run_member *member, unsigned number, struct heap_copy *copy, struct hs_run_event *ret)
@@ -184,7 +171,7 @@ static bool start_copier(struct run_snapshots *snapshots, struct run_member *mem
 		snapshots->copier_fd = ends[0];
 		snapshots->current = member;
 		snapshots->until = hs_monotonic_ns() + COPY_MS * UINT64_C(1000000);
-		if (!snapshots->copier) { // which was said, and counts as failed
+		if (snapshots->copier < 0) { // which was said, and counts as failed
 			forget_copier(snapshots);
 			snapshots->current = NULL;
 			member->owed = 0;
@@ -266,10 +253,12 @@ static bool take_held(struct run_snapshots *snapshots, const struct run_signals 
 
 static void give_up(struct run_snapshots *snapshots)
 {
-	if (snapshots->copier)
+	const bool is_copying = snapshots->copier >= 0;
+
+	if (is_copying)
 		run_writers_kill(&snapshots->writers, snapshots->copier);
 	fail(snapshots, snapshots->current,
-	     snapshots->copier ? "copying it took too long" : "its threads did not all stop in time");
+	     is_copying ? "copying it took too long" : "its threads did not all stop in time");
 }
 
 bool run_snapshots_step(struct run_snapshots *snapshots, const struct run_members *members,
@@ -282,7 +271,7 @@ bool run_snapshots_step(struct run_snapshots *snapshots, const struct run_member
 			return true;
 		if (!snapshots->current)
 			return false;
-		if (snapshots->copier)
+		if (snapshots->copier >= 0)
 			look_at_copier(snapshots);
 		else if (follow_threads_stand(&snapshots->current->follow) && take_held(snapshots, signals, ret))
 			return true;
@@ -298,7 +287,7 @@ unsigned run_snapshots_wait_ms(const struct run_snapshots *snapshots, unsigned m
 {
 	const uint64_t now = hs_monotonic_ns();
 
-	if (snapshots->copier)
+	if (snapshots->copier >= 0)
 		most = LOOK_MS;
 	if (!snapshots->next_ns || (snapshots->next_ns > now && (snapshots->next_ns - now) / 1000000 >= most))
 		return most;

@@ -16,14 +16,13 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 struct run_snapshots {
 	const struct hs_run_options *options; // borrowed
 	struct run_writers writers;
 	struct run_member *current;    // of whom one is being taken; NULL = of nobody
 	uint64_t until;                // how long that may take; CLOCK_MONOTONIC, ns
-	pid_t copier;                  // who copies it; 0 = its threads are held
+	int copier;                    // the place of the writer that copies it; -1 = its threads are held
 	int copier_fd;                 // at its end when that is done; before, it says why it is not
 	uint64_t next_ns;              // when they are due; 0 = never by time
 	size_t told;                   // failures, each in a message

@@ -38,11 +38,12 @@ bool run_writers_start(struct run_writers *writers, const struct run_signals *si
 		hs_warn("no profile of process %d: no process can be started that writes it", (int)of->pid);
 		writers->done.failed++;
 	}
-	writers->newest = pid > 0 ? pid : 0;
+	writers->newest = -1;
 	for (int i = 0; i < RUN_WRITERS_MOST && pid > 0; i++) {
 		if (writers->pids[i])
 			continue;
 		writers->pids[i] = pid;
+		writers->newest = i;
 		break;
 	}
 	if (pid != 0)
@@ -61,16 +62,16 @@ void run_written_add(struct hs_run_written *written, int status)
 	written->failed += how != HS_RUN_WROTE && how != HS_RUN_WROTE_INCOMPLETE && how != HS_RUN_TOOK_NONE;
 }
 
-void run_writers_kill(struct run_writers *writers, pid_t pid)
+void run_writers_kill(struct run_writers *writers, int place)
 {
-	for (int i = 0; i < RUN_WRITERS_MOST; i++) {
-		if (writers->pids[i] != pid)
-			continue;
-		kill(pid, SIGKILL);
-		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-			;
-		writers->pids[i] = 0;
-	}
+	pid_t *pid = &writers->pids[place];
+
+	if (*pid == 0)
+		return; // it has ended
+	kill(*pid, SIGKILL);
+	while (waitpid(*pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	*pid = 0;
 }
 
 void run_writers_reap(struct run_writers *writers)

@@ -15,7 +15,7 @@ enum { RUN_WRITERS_MOST = 4 }; // at one time
 // Zeroed = none.
 struct run_writers {
 	pid_t pids[RUN_WRITERS_MOST]; // 0 = none
-	pid_t newest;                 // that was started; 0 = it could not be
+	int newest;                   // the place of the one that was started last; -1 = it could not be
 	struct hs_run_written done;   // of those that have ended, or could not be started
 };
 
@@ -23,8 +23,8 @@ bool run_writers_have_room(const struct run_writers *writers);
 bool run_writers_are_busy(const struct run_writers *writers);
 // Goes on in a child, for this process: true there. It says where none can be started. pre: there is room
 bool run_writers_start(struct run_writers *writers, const struct run_signals *signals, const struct process *of);
-// Ends one of them, which counts as none.
-void run_writers_kill(struct run_writers *writers, pid_t pid);
+// Ends the one of this place, which counts as none.
+void run_writers_kill(struct run_writers *writers, int place);
 // Those that have ended.
 void run_writers_reap(struct run_writers *writers);
 

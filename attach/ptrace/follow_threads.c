@@ -297,12 +297,20 @@ void follow_threads_go_on(struct follow_threads *follow)
 	resume(tid, 0);
 }
 
-void follow_threads_hold(struct follow_threads *follow)
+struct hs_error *follow_threads_hold(struct follow_threads *follow)
 {
+	struct thread_facts facts;
+	struct hs_error *error = thread_facts_read(follow->process, &facts);
+
+	if (!error && facts.seccomp_mode)
+		error = hs_error_create(HS_ERROR_REFUSED, "it would have to be stopped, and has a seccomp filter");
+	if (error)
+		return error;
 	follow->is_holding = true;
 	for (size_t i = 0; i < follow->count; i++)
 		if (!follow->threads[i].is_past)
 			ask_to_stop(follow->threads[i].tid);
+	return NULL;
 }
 
 bool follow_threads_stand(const struct follow_threads *follow)

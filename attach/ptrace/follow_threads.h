@@ -49,8 +49,9 @@ bool follow_threads_take(struct follow_threads *follow, pid_t tid);
 // After FOLLOW_EXECUTED, FOLLOW_ENDING.
 void follow_threads_go_on(struct follow_threads *follow);
 // Holds all threads, so that the heap can be read (HEAP_COPY_HELD): asks each to stop, and waits for none. The looks go
-// on meanwhile, and tell what else happens; an exec ends it.
-void follow_threads_hold(struct follow_threads *follow);
+// on meanwhile, and tell what else happens; an exec ends it. HS_ERROR_REFUSED: a thread has a seccomp filter, which may
+// not know the call by which an interrupted sleep goes on, and kill it; HS_ERROR_GONE. None is asked to stop then.
+struct hs_error *follow_threads_hold(struct follow_threads *follow) HS_MUST_CHECK;
 // Whether all of them stand, and so no instruction of the program is run until follow_threads_release.
 bool follow_threads_stand(const struct follow_threads *follow);
 // They go on, also those that have not come to their stop. A waiting call that the stop has ended is made again
