@@ -402,7 +402,8 @@ def unharmed_meanwhile():
                      "PROGRAM threads 60 spawn 5 return 5; echo $?; PROGRAM threads 60 raise 9; echo $?", "PROGRAM others spawn 12; echo $?",
                      "PROGRAM threads 30 exec PROGRAM others sleep 0.5 return 3; echo $?",
                      "PROGRAM work 1 stop work 0.2 return 4 & sleep 1.5; kill -CONT $!; wait $!; echo $?",
-                     "PROGRAM tally 1 & p=$!; sleep 0.5; for i in 1 2 3 4 5 6 7 8; do kill -USR1 $p; sleep 0.02; done; wait $p; echo $?"):
+                     f"PROGRAM signals 5 >{user.directory}/out & p=$!; while ! grep -q ready {user.directory}/out; do sleep 0.1; done; "
+                     f"for s in USR1 USR2 TERM HUP WINCH; do kill -$s $p; sleep 0.05; done; wait $p; echo $?; sort {user.directory}/out; rm {user.directory}/out"):
             plain = subprocess.run(["sh", "-c", text.replace("PROGRAM", shlex.quote(user.program))], capture_output=True, text=True, timeout=60, check=False)
             result = user.run(text, ["--every", "30ms", "-o", user.folder, "--by", "function"])
             check_equal((result.stdout, result.status), (plain.stdout, 0), f"{text}: {result}")
