@@ -92,7 +92,8 @@ const struct option_description option_table[] = {
 	  "the profile, for pprof; - for standard output. NAME.html is a page that a browser shows, NAME.json all stacks as "
 	  "JSON, NAME.collapsed what flamegraph.pl reads; see --format. Of why it is what was live at the end" },
 	{ OPTION_OUTPUT, "output", "FILE", FOR(RUN), "where the profiles of --every and --on go",
-	  "where the profiles of --every and --on go, each with a number before the ending; that of the end: --at-exit" },
+	  "where the profiles of --every and --on go, each with a number before the ending; with --children "
+	  "also with the PID. DIR/ makes a name of program, PID, time and number. That of the end: --at-exit" },
 	{ OPTION_OUTPUT, "output", "FILE", FOR(REPORT) | FOR(DIFF), "where to write it, in another format",
 	  "write the profile, or the difference, too: NAME.html is a page that a browser shows, NAME.json all stacks as JSON, "
 	  "NAME.collapsed what flamegraph.pl reads, all else for pprof; - for standard output; see --format" },
@@ -110,7 +111,7 @@ const struct option_description option_table[] = {
 	  "run the command also where it cannot be recorded; without it, it is not run then" },
 	{ OPTION_CHILDREN, "children", NULL, FOR(RUN), "record the processes that the command starts, too",
 	  "record also what the command starts, and what that starts: each process that executes a program, from then to its "
-	  "end, with a profile of its own. Of --at-exit DIR/ each has its name, PID and time in DIR/; of --at-exit FILE "
+	  "end, with profiles of its own. Of --at-exit DIR/ each has its name, PID and time in DIR/; of --at-exit FILE "
 	  "children have their PID before the ending" },
 	{ OPTION_FOR, "for", "TIME", FOR(PROFILE), "how long to record",
 	  "how long to record: seconds, or a number with ms, s, m or h (500ms, 90s, 2m)" },

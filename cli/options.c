@@ -304,7 +304,7 @@ static bool check_settings(const struct options *options)
 		return options_refuse(options, "--format needs %s",
 				      options->command == COMMAND_RUN ? "-o or --at-exit" : "-o");
 	if (options->command == COMMAND_RUN && (options->every_ns || options->on_signal) && !options->output)
-		return options_refuse(options, "%s", "--every and --on need -o FILE, where the profiles go");
+		return options_refuse(options, "%s", "--every and --on need -o FILE or -o DIR/, where the profiles go");
 	if (options->command == COMMAND_RUN && options->output && !options->every_ns && !options->on_signal)
 		return options_refuse(options, "%s", "-o needs --every or --on; --at-exit FILE is for the end");
 	if (options->command == COMMAND_RUN && ((options->output && strcmp(options->output, "-") == 0) ||
@@ -317,13 +317,11 @@ static bool check_settings(const struct options *options)
 		return options_refuse(
 			options, "no format of heapsnap ends as %s does: .pb.gz, .html, .json, .collapsed; or --format",
 			options->output);
-	if (options->children && (options->every_ns || options->on_signal))
-		return options_refuse(options, "%s",
-				      "with --children profiles are those of the end: not --every and --on");
 	if (options->output && !*options->output)
 		return options_refuse(options, "%s", "the output file's name is empty");
-	if (options->command != COMMAND_DUMP && options->output && options->output[strlen(options->output) - 1] == '/')
-		return options_refuse(options, "-o DIR/ is only valid with dump; add a file name to %s",
+	if (options->command != COMMAND_DUMP && options->command != COMMAND_RUN && options->output &&
+	    options->output[strlen(options->output) - 1] == '/')
+		return options_refuse(options, "-o DIR/ is only valid with dump and run; add a file name to %s",
 				      options->output);
 	return watch_words_check(options) && view_words_check(options) && block_words_check(options);
 }

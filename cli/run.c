@@ -9,7 +9,9 @@
 #include "cli/unseen_text.h"
 #include "cli/view_text.h"
 #include "lib/dump_path.h"
+#include "views/completeness.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -36,6 +38,42 @@ static const char *processes(size_t count, char *text, size_t size)
 	return text;
 }
 
+// Snapshots of --every and --on, where they are of several processes.
+static void tell_snapshots(const struct options *options, const struct hs_run_snapshots *snapshots)
+{
+	const struct hs_run_written *written = &snapshots->written;
+	char text[300] = "", count[COUNT_SIZE];
+
+	if (!snapshots->times)
+		return;
+	add_count(text, sizeof(text), written->whole + written->incomplete, "written");
+	add_count(text, sizeof(text), snapshots->over, "not: the process was over before");
+	add_count(text, sizeof(text), snapshots->left_out, "not: the one before was still to be taken");
+	add_count(text, sizeof(text), written->failed, "failed");
+	console_print(options, "Profiles meanwhile, %s: %s.\n", console_count(snapshots->times, "time", count),
+		      *text ? text : "none");
+}
+
+// One line for all processes. `is_complete`: nothing of the command itself is lost, where it `has_profile`.
+static void tell_truth_of_all(const struct options *options, const struct hs_run_children *children, bool is_recorded,
+			      bool has_profile, bool is_complete)
+{
+	const size_t recorded = children->recorded + is_recorded, others = children->started - children->recorded,
+		     incomplete = children->ends.incomplete + (has_profile && !is_complete),
+		     written = children->ends.whole + children->ends.incomplete + has_profile;
+	char text[200] = "", rest[60] = "";
+
+	if (!children->are_followed || !children->started || !recorded)
+		return;
+	if (others)
+		snprintf(rest, sizeof(rest), "; %zu %s not recorded", others, others == 1 ? "was" : "were");
+	add_count(text, sizeof(text), incomplete, "incomplete, as told of each");
+	add_count(text, sizeof(text), recorded > written ? recorded - written : 0, "without a profile of the end");
+	console_print(options, "%s of %zu recorded %s%s%s%s.\n",
+		      *text ? "Incomplete: something is lost" : "Nothing lost", recorded,
+		      recorded == 1 ? "process" : "processes", *text ? ": " : "", text, rest);
+}
+
 // What became of the processes that the command has started.
 static void tell_children(const struct options *options, const struct hs_run_children *children)
 {
@@ -59,9 +97,19 @@ static void tell_children(const struct options *options, const struct hs_run_chi
 			      processes(children->left, count, sizeof(count)));
 }
 
+static bool is_complete(const struct heap_profile *profile, char **text_ret)
+{
+	bool is = false;
+	struct hs_error *error = completeness_text(profile, &is, text_ret);
+
+	hs_error_destroy(error);
+	return !error && is;
+}
+
 static struct hs_error *show(const struct options *options, const struct hs_dump_result *result, const char *output,
 			     const struct hs_run_children *children)
 {
+	HS_CLEANUP_FREE char *text = NULL;
 	char file[NUMBER_SIZE], count[COUNT_SIZE];
 	struct hs_error *error;
 
@@ -74,10 +122,12 @@ static struct hs_error *show(const struct options *options, const struct hs_dump
 		truth_print_of_one(options, &result->profile);
 	else
 		truth_print(options, &result->profile);
-	tell_children(options, children);
 	if (output)
 		console_print(options, "%s: %s, from %s\n", output, number_bytes(result->file_bytes, file),
 			      console_count(result->profile.sample_count, "stack", count));
+	tell_children(options, children);
+	tell_snapshots(options, &children->snapshots);
+	tell_truth_of_all(options, children, true, true, is_complete(&result->profile, &text));
 	return NULL;
 }
 
@@ -120,11 +170,29 @@ static struct hs_error *at_exit_path(const struct options *options, const char *
 	if (!at_exit)
 		return NULL;
 	if (hs_output_is_folder(at_exit))
-		return dump_path_make(at_exit, name, (uint32_t)pid, (int64_t)time(NULL), options->format, ret);
+		return dump_path_make(at_exit, name, (uint32_t)pid, (int64_t)time(NULL), 0, options->format, ret);
 	if (is_child)
 		return hs_run_numbered_name(at_exit, (unsigned)pid, ret);
 	*ret = strdup(at_exit);
 	return *ret ? NULL : &hs_error_no_memory;
+}
+
+// That of a snapshot, likewise. With children each process has its own.
+static struct hs_error *snapshot_path(const struct options *options, const char *name, pid_t pid, unsigned number,
+				      char **ret)
+{
+	HS_CLEANUP_FREE char *numbered = NULL;
+	struct hs_error *error;
+
+	*ret = NULL;
+	if (hs_output_is_folder(options->output))
+		return dump_path_make(options->output, name, (uint32_t)pid, (int64_t)time(NULL), number,
+				      options->format, ret);
+	error = hs_run_numbered_name(options->output, number, &numbered);
+	if (!error && options->children)
+		return hs_run_numbered_name(numbered, (unsigned)pid, ret);
+	*ret = error ? NULL : HS_STEAL_POINTER(numbered);
+	return error;
 }
 
 static void describe_end(bool has_status, int status, char *text, size_t size)
@@ -140,37 +208,49 @@ static void describe_end(bool has_status, int status, char *text, size_t size)
 }
 
 static void print_child(const struct options *options, const struct hs_run_event *event,
-			const struct hs_dump_result *result, const char *output)
+			const struct hs_dump_result *result, const char *output, char *lost)
 {
 	const struct profile_values *total = &result->profile.total;
 	char end[80], live[NUMBER_SIZE], blocks[COUNT_SIZE];
 
-	describe_end(event->has_status, event->status, end, sizeof(end));
-	console_print(options, "Process %d (%s) %s: %s%s live in %s%s%s\n", (int)event->pid, event->name, end,
+	if (event->kind == HS_RUN_SNAPSHOT)
+		snprintf(end, sizeof(end), "goes on, snapshot %u", event->number);
+	else
+		describe_end(event->has_status, event->status, end, sizeof(end));
+	if (lost)
+		*lost = (char)tolower((unsigned char)*lost);
+	console_print(options, "Process %d (%s) %s: %s%s live in %s%s%s%s%s\n", (int)event->pid, event->name, end,
 		      result->profile.is_estimate ? "about " : "", number_bytes((uint64_t)total->live_bytes, live),
 		      console_count((uint64_t)total->live_objects, "block", blocks), output ? "; " : "",
-		      output ? output : "");
+		      output ? output : "", lost ? "; " : "", lost ? lost : "");
 }
 
+// The end of a child, or a snapshot of one of several processes.
 static enum exit_status write_child(const struct options *options, const struct view_options *view,
 				    struct hs_run_event *event)
 {
-	HS_CLEANUP_FREE char *output = NULL;
+	HS_CLEANUP_FREE char *output = NULL, *lost = NULL;
+	const bool is_snapshot = event->kind == HS_RUN_SNAPSHOT;
 	struct hs_dump_result result;
 	struct hs_error *error = event->error;
+	bool is_whole = false;
 
 	if (!error)
-		error = at_exit_path(options, event->name, event->pid, true, &output);
+		error = is_snapshot ? snapshot_path(options, event->name, event->pid, event->number, &output)
+				    : at_exit_path(options, event->name, event->pid, true, &output);
 	if (!error)
 		error = write_copy(options, view, event->copy, output, &result);
 	if (!error) {
-		print_child(options, event, &result, output);
+		is_whole = is_complete(&result.profile, &lost);
+		print_child(options, event, &result, output, is_whole ? NULL : lost);
 		hs_dump_result_deinit(&result);
 	}
 	hs_run_copy_destroy(event->copy);
 	if (error)
 		error = hs_error_prefix(error, "no profile of process %d", (int)event->pid);
-	return error ? console_fail(options, error) : EXIT_DONE;
+	if (error)
+		return console_fail(options, error);
+	return (enum exit_status)(is_whole ? HS_RUN_WROTE : HS_RUN_WROTE_INCOMPLETE);
 }
 
 static enum exit_status write_snapshot(const struct options *options, const struct view_options *view,
@@ -180,7 +260,7 @@ static enum exit_status write_snapshot(const struct options *options, const stru
 	struct hs_error *error = event->error;
 
 	if (!error)
-		error = hs_run_numbered_name(options->output, event->number, &name);
+		error = snapshot_path(options, event->name, event->pid, event->number, &name);
 	if (!error)
 		error = finish(options, view, event, name);
 	hs_run_copy_destroy(event->copy);
@@ -227,6 +307,8 @@ static void tell_end(const struct options *options, const struct view_options *v
 		if (options->at_exit)
 			console_complain("no profile %s: process %d was not recorded\n", options->at_exit, (int)pid);
 		tell_children(options, &event->children);
+		tell_snapshots(options, &event->children.snapshots);
+		tell_truth_of_all(options, &event->children, false, false, false);
 		return;
 	}
 	describe_end(true, event->status, end, sizeof(end));
@@ -256,7 +338,7 @@ static struct hs_error *check_outputs(const struct options *options)
 		error = hs_dump_check_output(last, options->format);
 	if (error || !options->output)
 		return error;
-	error = hs_run_numbered_name(options->output, 1, &name);
+	error = snapshot_path(options, "heapsnap", getpid(), 1, &name);
 	return error ? error : hs_dump_check_output(name, options->format);
 }
 
@@ -281,7 +363,8 @@ static enum exit_status follow(const struct options *options, const struct view_
 		hs_run_next(run, &event);
 		switch (event.kind) {
 		case HS_RUN_SNAPSHOT:
-			return write_snapshot(options, view, &event);
+			return options->children ? write_child(options, view, &event)
+						 : write_snapshot(options, view, &event);
 		case HS_RUN_CHILD:
 			return write_child(options, view, &event);
 		case HS_RUN_EXECUTED:

@@ -20,10 +20,10 @@ static bool may_stay(char character, bool is_first)
 }
 
 struct hs_error *dump_path_make(const char *folder, const char *name, uint32_t number, int64_t seconds,
-				enum profile_format format, char **ret)
+				unsigned snapshot, enum profile_format format, char **ret)
 {
 	const time_t time = (time_t)seconds;
-	char program[NAME_MAX_BYTES + 1], date[32] = "";
+	char program[NAME_MAX_BYTES + 1], date[32] = "", of_several[16] = "";
 	size_t size = strnlen(name, NAME_MAX_BYTES);
 	struct tm utc;
 
@@ -32,8 +32,10 @@ struct hs_error *dump_path_make(const char *folder, const char *name, uint32_t n
 	program[size] = 0;
 	if (!gmtime_r(&time, &utc) || strftime(date, sizeof(date), "%Y%m%dT%H%M%SZ", &utc) == 0)
 		date[0] = 0;
-	return hs_format(ret, "%s%s.%u.%s%s", folder, size ? program : "process", number, date[0] ? date : "0",
-			 profile_format_ending(format));
+	if (snapshot)
+		snprintf(of_several, sizeof(of_several), ".%u", snapshot);
+	return hs_format(ret, "%s%s.%u.%s%s%s", folder, size ? program : "process", number, date[0] ? date : "0",
+			 of_several, profile_format_ending(format));
 }
 
 void hs_process_name(const struct process *process, char *ret, size_t size)
@@ -53,5 +55,5 @@ struct hs_error *hs_dump_path(const char *output, enum profile_format format, co
 		return hs_format(ret, "%s", output);
 	// What cannot be read is no error here: the dump itself says why.
 	hs_process_name(process, name, sizeof(name));
-	return dump_path_make(output, name, (uint32_t)process->pid, (int64_t)time(NULL), format, ret);
+	return dump_path_make(output, name, (uint32_t)process->pid, (int64_t)time(NULL), 0, format, ret);
 }

@@ -25,8 +25,9 @@ void hs_process_name(const struct process *process, char *ret, size_t size);
 // Pure: "DIR/redis-server.1234.20261127T130501Z.pb.gz", with the ending of the format. Of the name, which the process
 // has chosen, letters, digits and
 // "-_+." stay, at the beginning no point; else a "_" stands for each byte, and "process" for no name. `seconds` since
-// 1970. *ret is the caller's (free). HS_ERROR_NO_MEMORY.
+// 1970. `snapshot`: the number of one of several, before the ending; 0 = none. *ret is the caller's (free).
+// HS_ERROR_NO_MEMORY.
 struct hs_error *dump_path_make(const char *folder, const char *name, uint32_t number, int64_t seconds,
-				enum profile_format format, char **ret) HS_MUST_CHECK;
+				unsigned snapshot, enum profile_format format, char **ret) HS_MUST_CHECK;
 
 #endif

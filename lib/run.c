@@ -212,7 +212,9 @@ static bool start_writer(struct hs_run *run, struct heap_copy *copy, struct hs_r
 				      .copy = copy,
 				      .error = error,
 				      .number = run->snapshots,
+				      .pid = run->process.pid,
 				      .children = { .started = started_processes_count(&run->follow.started) } };
+	hs_process_name(&run->process, ret->name, sizeof(ret->name));
 	return true;
 }
 

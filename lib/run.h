@@ -22,27 +22,46 @@ struct hs_run_options {
 	int on_signal;     // one is taken when this process gets this signal; 0 = none is
 	bool at_end;       // one is taken when the command ends
 	bool anyway;       // what cannot be recorded is run all the same
-	// Processes that it starts are recorded, too, from when they execute a program. Snapshots are those of ends
-	// then: every_ns and on_signal are 0.
+	// Processes that it starts are recorded, too, from when they execute a program. Each snapshot is then one of
+	// each of them.
 	bool children;
 };
 
 enum hs_run_event_kind {
-	HS_RUN_SNAPSHOT, // in a process of its own, which writes it and ends
+	HS_RUN_SNAPSHOT, // in a process of its own, which writes it and ends; with children, it is one process's
 	HS_RUN_EXECUTED, // it has executed another program, which is recorded now; or is not, and `error` says why
 	HS_RUN_CHILD,    // one that it has started is over; in a process of its own, which writes its profile and ends
 	HS_RUN_ENDED,
+};
+
+// How a process ends that has written, for HS_RUN_SNAPSHOT and HS_RUN_CHILD.
+enum { HS_RUN_WROTE = 0, HS_RUN_FAILED = 1, HS_RUN_WROTE_INCOMPLETE = 3, HS_RUN_TOOK_NONE = 4 };
+
+// Profiles, by what became of them.
+struct hs_run_written {
+	size_t whole, incomplete; // written: nothing is missing, or something is
+	size_t failed;            // not written: why was said
+};
+
+// The snapshots of a run with its children. Each that was due for a process is in one of these.
+struct hs_run_snapshots {
+	unsigned times; // at which they were due
+	struct hs_run_written written;
+	size_t over;     // not taken: the process had ended or executed another program before, or was left
+	size_t left_out; // not taken: the one before was still to be taken
 };
 
 // What became of the processes that the command has started, and of theirs.
 struct hs_run_children {
 	bool are_followed; // false: `started` is the least that there were, and none was recorded
 	size_t started;
-	size_t recorded; // from when they executed a program
-	size_t forked;   // not recorded: they have executed none
-	size_t too_many; // not recorded: they came too fast, or too many lived at one time
-	size_t failed;   // not recorded: why was said as a warning of the first ones
-	size_t left;     // of those recorded: they have outlived the command, and go on without heapsnap
+	size_t recorded;            // from when they executed a program
+	size_t forked;              // not recorded: they have executed none
+	size_t too_many;            // not recorded: they came too fast, or too many lived at one time
+	size_t failed;              // not recorded: why was said as a warning of the first ones
+	size_t left;                // of those recorded: they have outlived the command, and go on without heapsnap
+	struct hs_run_written ends; // of those recorded, of their last heaps
+	struct hs_run_snapshots snapshots; // of the command too
 };
 
 enum { HS_RUN_NAME_SIZE = 64 };
@@ -53,8 +72,8 @@ struct hs_run_event {
 	struct heap_copy *copy;
 	struct hs_error *error;           // NULL = none; whoever gets the event has to destroy it
 	unsigned number;                  // HS_RUN_SNAPSHOT: from 1
-	pid_t pid;                        // HS_RUN_CHILD
-	char name[HS_RUN_NAME_SIZE];      // HS_RUN_CHILD, HS_RUN_ENDED; of the process's own choice
+	pid_t pid;                        // HS_RUN_SNAPSHOT, HS_RUN_CHILD
+	char name[HS_RUN_NAME_SIZE];      // HS_RUN_SNAPSHOT, HS_RUN_CHILD, HS_RUN_ENDED; of the process's own choice
 	bool has_status;                  // HS_RUN_CHILD: it has ended
 	int status;                       // then, and HS_RUN_ENDED: as of waitpid(2)
 	bool is_recorded;                 // HS_RUN_ENDED: it was until then

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "lib/detach.h"
 #include "lib/run_members.h"
+#include "lib/run_snapshots.h"
 #include "lib/run_writers.h"
 #include "snapshot/snapshot.h"
 
@@ -33,7 +34,8 @@ enum {
 struct run_family {
 	const struct hs_run_options *options;
 	struct run_members members; // the first is the command
-	struct run_writers writers;
+	struct run_writers writers; // of ends
+	struct run_snapshots snapshots;
 	struct hs_run_children tally;
 	size_t waiting; // processes that are over, whose profiles are still to be written
 	size_t held;    // programs, for `held_ns` in all
@@ -70,6 +72,7 @@ struct hs_error *run_family_begin(const struct hs_run_options *options, const st
 	family->options = options;
 	family->began_ns = hs_monotonic_ns();
 	family->tally.are_followed = true;
+	run_snapshots_begin(options, &family->snapshots);
 	error = run_members_add(&family->members, &process, &member);
 	if (!error) {
 		member->outcome = OUTCOME_RECORDED;
@@ -132,6 +135,7 @@ static bool handle_exec(struct run_family *family, struct run_member *member, st
 	const uint64_t began = hs_monotonic_ns();
 	struct hs_error *error;
 
+	run_snapshots_drop(&family->snapshots, member);
 	run_member_read_name(member);
 	if (family->is_leaving || (!is_command(family, member) &&
 				   !run_family_may_hold(family->held, began - family->began_ns, family->held_ns))) {
@@ -213,6 +217,7 @@ static void handle_end(struct run_family *family, struct run_member *member)
 {
 	pid_t found = 0;
 
+	run_snapshots_drop(&family->snapshots, member);
 	member->is_over = true;
 	count_member(family, member);
 	if (is_command(family, member)) {
@@ -250,6 +255,7 @@ static bool look_at(struct run_family *family, struct run_member *member, pid_t 
 				return true;
 			break;
 		case FOLLOW_ENDING:
+			run_snapshots_drop(&family->snapshots, member);
 			run_member_read_name(member);
 			take_last(family, member, HEAP_COPY_STANDING);
 			follow_threads_go_on(&member->follow);
@@ -316,6 +322,7 @@ static void unfollow(struct run_family *family, struct run_member *member)
 	if (error && error->code != HS_ERROR_GONE)
 		hs_warn("%s (%s)", error->message, member->name);
 	hs_error_destroy(error);
+	run_snapshots_drop(&family->snapshots, member);
 	if (member->outcome != OUTCOME_RECORDED)
 		return; // it is followed until this tool ends
 	take_last(family, member, HEAP_COPY_UNSTOPPED);
@@ -419,6 +426,9 @@ static void describe_end(struct run_family *family, struct hs_run_event *ret)
 				      .error = HS_STEAL_POINTER(command->error),
 				      .is_recorded = command->outcome == OUTCOME_RECORDED,
 				      .children = family->tally };
+	ret->children.ends = family->writers.done;
+	ret->children.snapshots = family->snapshots.tally;
+	ret->children.snapshots.written = family->snapshots.writers.done;
 	memcpy(ret->name, command->name, sizeof(ret->name));
 	if (stop_kept_end(pid, &ret->status))
 		return;
@@ -436,9 +446,10 @@ static bool step(struct run_family *family, const struct run_signals *signals, s
 	if (family->is_leaving && !was_leaving)
 		leave(family);
 	run_writers_reap(&family->writers);
-	if (settle(family, signals, ret))
+	if (settle(family, signals, ret) || run_snapshots_step(&family->snapshots, &family->members, signals, ret))
 		return true;
-	if (!family->is_leaving || family->waiting || run_writers_are_busy(&family->writers))
+	if (!family->is_leaving || family->waiting || run_writers_are_busy(&family->writers) ||
+	    run_writers_are_busy(&family->snapshots.writers))
 		return false;
 	describe_end(family, ret);
 	return true;
@@ -449,9 +460,13 @@ void run_family_next(struct run_family *family, struct run_signals *signals, str
 	const struct run_member *command = family->members.items[0];
 	bool is_due = false;
 
-	while (!step(family, signals, ret))
+	while (!step(family, signals, ret)) {
+		is_due = false;
 		run_signals_wait(signals, &command->process, command->follow.is_stopped,
-				 family->look_again ? 0 : LOOK_MS, &is_due);
+				 family->look_again ? 0 : run_snapshots_wait_ms(&family->snapshots, LOOK_MS), &is_due);
+		if (!family->is_leaving && run_snapshots_are_due(&family->snapshots, is_due))
+			run_snapshots_ask(&family->snapshots, &family->members);
+	}
 }
 
 void run_family_end(struct run_family *family)

@@ -23,6 +23,8 @@ struct run_member {
 	char name[HS_RUN_NAME_SIZE];
 	enum outcome outcome;
 	bool is_over; // it has ended, or was left: only `copy` may be of use
+	unsigned owed;   // the number of the snapshot that is to be taken of it; 0 = none is (lib/run_snapshots.h)
+	bool needs_hold; // it cannot be copied while it runs
 	struct heap_copy *copy;
 	struct hs_error *error; // why there is none
 	bool has_status;

@@ -5,6 +5,7 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -33,12 +34,16 @@ bool run_writers_start(struct run_writers *writers, const struct run_signals *si
 
 	fflush(NULL);
 	pid = fork();
-	if (pid < 0)
+	if (pid < 0) {
 		hs_warn("no profile of process %d: no process can be started that writes it", (int)of->pid);
+		writers->done.failed++;
+	}
+	writers->newest = -1;
 	for (int i = 0; i < RUN_WRITERS_MOST && pid > 0; i++) {
 		if (writers->pids[i])
 			continue;
 		writers->pids[i] = pid;
+		writers->newest = i;
 		break;
 	}
 	if (pid != 0)
@@ -48,17 +53,41 @@ bool run_writers_start(struct run_writers *writers, const struct run_signals *si
 	return true;
 }
 
+void run_written_add(struct hs_run_written *written, int status)
+{
+	const int how = WIFEXITED(status) ? WEXITSTATUS(status) : HS_RUN_FAILED;
+
+	written->whole += how == HS_RUN_WROTE;
+	written->incomplete += how == HS_RUN_WROTE_INCOMPLETE;
+	written->failed += how != HS_RUN_WROTE && how != HS_RUN_WROTE_INCOMPLETE && how != HS_RUN_TOOK_NONE;
+}
+
+void run_writers_kill(struct run_writers *writers, int place)
+{
+	pid_t *pid = &writers->pids[place];
+
+	if (*pid == 0)
+		return; // it has ended
+	kill(*pid, SIGKILL);
+	while (waitpid(*pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	*pid = 0;
+}
+
 void run_writers_reap(struct run_writers *writers)
 {
 	for (int i = 0; i < RUN_WRITERS_MOST; i++) {
+		int status = W_EXITCODE(HS_RUN_FAILED, 0);
 		pid_t found;
 
 		if (!writers->pids[i])
 			continue;
 		do
-			found = waitpid(writers->pids[i], NULL, WNOHANG);
+			found = waitpid(writers->pids[i], &status, WNOHANG);
 		while (found < 0 && errno == EINTR);
-		if (found != 0)
-			writers->pids[i] = 0;
+		if (found == 0)
+			continue;
+		run_written_add(&writers->done, status);
+		writers->pids[i] = 0;
 	}
 }

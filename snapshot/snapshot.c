@@ -270,7 +270,7 @@ static char *process_program(const struct process *process, char *name)
 }
 
 // Of a process that stands: what the region holds is what a stop of all its threads would find.
-static struct hs_error *take_standing(const struct process *process, struct heap_copy *copy)
+static struct hs_error *take_standing(const struct process *process, enum heap_copy_way way, struct heap_copy *copy)
 {
 	struct snapshot_timing *timing = &copy->timing;
 	HS_CLEANUP_FREE char *name = NULL;
@@ -296,8 +296,8 @@ static struct hs_error *take_standing(const struct process *process, struct heap
 	if (!error)
 		error = table_copy_take(&access, NULL, &copy->copy);
 	timing->copy_ns = timing->stopped_ns = hs_monotonic_ns() - copy->monotonic_ns;
-	copy->stopped_because = "it was about to end";
-	copy->has_ended = true;
+	copy->has_ended = way == HEAP_COPY_STANDING;
+	copy->stopped_because = copy->has_ended ? "it was about to end" : "it is followed";
 	region_close(&access);
 	return error;
 }
@@ -312,7 +312,8 @@ struct hs_error *heap_copy_take(const struct process *process, enum heap_copy_wa
 		return &hs_error_no_memory;
 	copy->pid = process->pid;
 	copy->files.root_fd = -1;
-	error = way == HEAP_COPY_STANDING ? take_standing(process, copy) : take_locked(process, way, copy);
+	error = way == HEAP_COPY_STANDING || way == HEAP_COPY_HELD ? take_standing(process, way, copy)
+								   : take_locked(process, way, copy);
 	if (error) {
 		heap_copy_destroy(copy);
 		return error;

@@ -24,6 +24,8 @@ enum heap_copy_way {
 	// No thread of it runs any instruction of the program: the last one that is left stands in a stop of this tool,
 	// and goes on only when the caller lets it.
 	HEAP_COPY_STANDING,
+	// All its threads stand in stops of this tool (follow_threads_hold).
+	HEAP_COPY_HELD,
 };
 
 // What is taken from a process. All that comes later reads this and files.

@@ -3,6 +3,7 @@
 
 #include "attach/process/thread_facts.h"
 #include "attach/ptrace/ptrace_call.h"
+#include "attach/ptrace/repeat_call.h"
 #include "attach/ptrace/seize_guard.h"
 #include "attach/ptrace/stop_wait.h"
 #include "attach/ptrace/thread_release.h"
@@ -62,6 +63,21 @@ static void resume(pid_t tid, int signal)
 	hs_error_destroy(error); // killed in its stop
 }
 
+static void ask_to_stop(pid_t tid)
+{
+	struct hs_error *error = ptrace_interrupt(tid);
+
+	hs_error_destroy(error); // it is gone
+}
+
+// Any stop takes away what was asked for (ptrace_stop in kernel/signal.c).
+static void resume_from(const struct follow_threads *follow, pid_t tid, int signal)
+{
+	if (follow->is_holding)
+		ask_to_stop(tid);
+	resume(tid, signal);
+}
+
 void follow_threads_let_go(pid_t tid)
 {
 	struct hs_error *error = thread_release_foreign(tid);
@@ -96,6 +112,7 @@ static enum follow_event executed(struct follow_threads *follow)
 	follow->threads[0] = (struct followed_thread){ .tid = follow->process->pid };
 	follow->count = 1;
 	follow->ending = 0;
+	follow->is_holding = false;
 	return FOLLOW_EXECUTED;
 }
 
@@ -128,7 +145,7 @@ static enum follow_event made(struct follow_threads *follow, pid_t maker, pid_t 
 	struct hs_error *error = ptrace_get_made(maker, made_ret);
 	const bool is_known = !error;
 
-	resume(maker, 0);
+	resume_from(follow, maker, 0);
 	hs_error_destroy(
 		error); // the maker was killed in its stop: follow_threads.h says who takes over what it has made
 	return is_known && !follow_threads_take(follow, *made_ret) ? FOLLOW_STARTED : FOLLOW_NONE;
@@ -139,7 +156,7 @@ static enum follow_event handle_signal(struct follow_threads *follow, struct fol
 {
 	switch (stop->event) {
 	case 0:
-		resume(thread->tid, stop->signal);
+		resume_from(follow, thread->tid, stop->signal);
 		return FOLLOW_NONE;
 	case HS_PTRACE_EVENT_FORK:
 	case HS_PTRACE_EVENT_VFORK:
@@ -157,6 +174,27 @@ static enum follow_event handle_signal(struct follow_threads *follow, struct fol
 	return FOLLOW_NONE;
 }
 
+// Its stop is consumed, so that it is not in the way of others (stop_find): there is no signal in it that could be
+// lost.
+static void hold(struct followed_thread *thread, const struct stop *stop)
+{
+	struct frozen_thread *held = &thread->held;
+	struct hs_error *error = NULL;
+
+	*held = (struct frozen_thread){ .tid = thread->tid };
+	thread->is_of_all = stop->signal != SIGTRAP; // which has ended a call by itself
+	if (!thread->is_of_all)
+		error = ptrace_get_registers(thread->tid, &held->registers);
+	if (!error && !thread->is_of_all)
+		held->repeats_call = held->registers_changed = repeat_call_prepare(&held->registers);
+	if (!error && held->repeats_call)
+		error = ptrace_get_signal_mask(thread->tid, &held->signal_mask);
+	thread->stands = !error;
+	if (!error)
+		stop_consume(thread->tid);
+	hs_error_destroy(error); // killed in its stop
+}
+
 enum look { LOOK_QUIET, LOOK_AGAIN, LOOK_OVER }; // it runs; it may have stopped once more; it is gone
 
 // Handles one stop of a thread.
@@ -167,6 +205,7 @@ static enum follow_event look_at(struct follow_threads *follow, struct followed_
 	struct hs_error *error;
 
 	*ret = LOOK_AGAIN;
+	thread->stands &= stop.kind == STOP_NONE; // killed
 	switch (stop.kind) {
 	case STOP_NONE:
 		*ret = LOOK_QUIET;
@@ -183,11 +222,15 @@ static enum follow_event look_at(struct follow_threads *follow, struct followed_
 		return executed(follow);
 	case STOP_EVENT:
 		follow->is_stopped = stop.signal != SIGTRAP;
+		if (follow->is_holding) {
+			hold(thread, &stop);
+			break;
+		}
 		error = follow->is_stopped ? ptrace_listen(thread->tid) : ptrace_continue(thread->tid, 0);
 		hs_error_destroy(error); // killed in its stop
 		break;
 	case STOP_SYSCALL:
-		resume(thread->tid, 0);
+		resume_from(follow, thread->tid, 0);
 		break;
 	case STOP_SIGNAL:
 		if (thread->tid == follow->ending && stop.event == HS_PTRACE_EVENT_EXIT)
@@ -252,4 +295,60 @@ void follow_threads_go_on(struct follow_threads *follow)
 		follow->threads[i].is_past |= follow->threads[i].tid == tid;
 	follow->ending = 0;
 	resume(tid, 0);
+}
+
+struct hs_error *follow_threads_hold(struct follow_threads *follow)
+{
+	struct thread_facts facts;
+	struct hs_error *error = thread_facts_read(follow->process, &facts);
+
+	if (!error && facts.seccomp_mode)
+		error = hs_error_create(HS_ERROR_REFUSED, "it would have to be stopped, and has a seccomp filter");
+	if (error)
+		return error;
+	follow->is_holding = true;
+	for (size_t i = 0; i < follow->count; i++)
+		if (!follow->threads[i].is_past)
+			ask_to_stop(follow->threads[i].tid);
+	return NULL;
+}
+
+bool follow_threads_stand(const struct follow_threads *follow)
+{
+	size_t standing = 0;
+
+	if (!follow->is_holding || follow->ending)
+		return false;
+	for (size_t i = 0; i < follow->count; i++) {
+		if (follow->threads[i].is_past)
+			continue;
+		if (!follow->threads[i].stands || stop_peek(follow->threads[i].tid).kind != STOP_NONE)
+			return false;
+		standing++;
+	}
+	return standing > 0;
+}
+
+static struct hs_error *go_on(const struct process *process, struct followed_thread *thread)
+{
+	struct frozen_thread *held = &thread->held;
+	struct hs_error *error = held->repeats_call ? repeat_call_settle(process, held) : NULL;
+
+	if (!error && held->registers_changed)
+		error = ptrace_set_registers(held->tid, &held->registers);
+	hs_error_destroy(error); // killed in its stop
+	return thread->is_of_all ? ptrace_listen(held->tid) : ptrace_continue(held->tid, 0);
+}
+
+void follow_threads_release(struct follow_threads *follow)
+{
+	follow->is_holding = false;
+	for (size_t i = 0; i < follow->count; i++) {
+		struct followed_thread *thread = &follow->threads[i];
+
+		// One that was killed goes on by the next look.
+		if (thread->stands && stop_peek(thread->tid).kind == STOP_NONE)
+			hs_error_destroy(go_on(follow->process, thread));
+		thread->stands = false;
+	}
 }

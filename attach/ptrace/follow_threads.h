@@ -7,6 +7,7 @@
 #define HEAPSNAP_ATTACH_PTRACE_FOLLOW_THREADS_H
 
 #include "attach/ptrace/follow.h"
+#include "attach/ptrace/frozen_process.h"
 #include "base/error.h"
 #include "base/process.h"
 
@@ -16,7 +17,10 @@
 
 struct followed_thread {
 	pid_t tid;
-	bool is_past; // was let go to its end: it has none of the process's memory any more, or soon
+	bool is_past;              // was let go to its end: it has none of the process's memory any more, or soon
+	bool stands;               // is held in a stop
+	bool is_of_all;            // then: of the whole process (SIGSTOP, Ctrl-Z)
+	struct frozen_thread held; // then: what it goes on with
 };
 
 struct follow_threads {
@@ -24,6 +28,7 @@ struct follow_threads {
 	struct followed_thread *threads; // owned
 	size_t count, room;
 	pid_t ending;    // stands before its end, the last one; 0 = none does
+	bool is_holding; // its threads are held, each from its next stop on
 	bool is_stopped; // in a stop of the whole process (SIGSTOP, Ctrl-Z), from which SIGCONT wakes it
 };
 
@@ -43,6 +48,15 @@ bool follow_threads_know(const struct follow_threads *follow, pid_t tid);
 bool follow_threads_take(struct follow_threads *follow, pid_t tid);
 // After FOLLOW_EXECUTED, FOLLOW_ENDING.
 void follow_threads_go_on(struct follow_threads *follow);
+// Holds all threads, so that the heap can be read (HEAP_COPY_HELD): asks each to stop, and waits for none. The looks go
+// on meanwhile, and tell what else happens; an exec ends it. HS_ERROR_REFUSED: a thread has a seccomp filter, which may
+// not know the call by which an interrupted sleep goes on, and kill it; HS_ERROR_GONE. None is asked to stop then.
+struct hs_error *follow_threads_hold(struct follow_threads *follow) HS_MUST_CHECK;
+// Whether all of them stand, and so no instruction of the program is run until follow_threads_release.
+bool follow_threads_stand(const struct follow_threads *follow);
+// They go on, also those that have not come to their stop. A waiting call that the stop has ended is made again
+// (repeat_call.h).
+void follow_threads_release(struct follow_threads *follow);
 // Forgets them. They stay traced.
 void follow_threads_end(struct follow_threads *follow);
 

@@ -114,6 +114,8 @@ def kinds():
         check_equal({key: value for key, value in parts.items() if key != "recorded"}, also, f"processes: {result}")
         check_equal(len(os.listdir(directory)), parts["recorded"] + 1, f"profiles: {os.listdir(directory)}")
         check("Nothing lost of this process." in result.stderr, str(result))
+        rest = "; 1 was not recorded" if also else ""
+        check_equal(result.stderr.splitlines()[-1], f"Nothing lost of {parts['recorded'] + 1} recorded processes{rest}.", f"last line of {result}")
     say("  fork, posix_spawn, threads, children of children: all that execute a program are recorded from its beginning")
 
 
@@ -147,8 +149,6 @@ def names():
     directory = temporary_directory()
     heapsnap("run", "-q", "--at-exit", directory + "/", "--", PROGRAM, "return", "0")
     check_equal(len(profiles(directory, "run_command")), 1, "DIR/ without --children")
-    result = heapsnap("run", "--children", "--every", "1s", "-o", path, "--", PROGRAM)
-    check_equal(result.status, 2, str(result))
     say("  a file of each process")
 
 
@@ -335,6 +335,152 @@ def beginning_is_exact():
     say("  the beginning is exact, and no more")
 
 
+def meanwhile_line(result):
+    """How many times profiles were due, and what became of how many."""
+    match = re.search(r"^Profiles meanwhile, (\d+) times?: (.*)\.$", result.stderr, re.MULTILINE)
+    check(match, f"no line of profiles meanwhile: {result}")
+    return int(match[1]), {words: int(number) for number, words in (part.split(" ", 1) for part in match[2].split(", "))}
+
+
+class User:
+    """Who runs it: root, whose processes are copied while they run, or an ordinary user, whose threads are held for that."""
+
+    def __init__(self, is_root):
+        self.directory = temporary_directory()
+        self.folder = os.path.join(self.directory, "profiles") + "/"
+        os.mkdir(self.folder)
+        self.prefix, self.heapsnap, self.program = [], HEAPSNAP, PROGRAM
+        if not is_root and os.geteuid() == 0:
+            for path in (self.directory, self.folder):
+                os.chmod(path, 0o777)
+            self.prefix, self.heapsnap, self.program = as_user(1234), copy_for_everybody(), os.path.join(self.directory, "run_command")
+            subprocess.run(["cp", PROGRAM, self.program], check=True)
+
+    def run(self, text, options, **how):
+        return heapsnap("run", "--exact", "--children", *options, "--", "sh", "-c", text.replace("PROGRAM", shlex.quote(self.program)), prefix=self.prefix,
+                        program=self.heapsnap, **how)
+
+
+def users():
+    if os.geteuid() != 0:
+        leave_out("root")
+    return [User(False)] if os.geteuid() != 0 else [User(True), User(False)]
+
+
+def meanwhile():
+    """A profile of each process of the family each time, and one line that says how many."""
+    for user in users():
+        result = user.run("PROGRAM work 4 & PROGRAM others work 4 & wait; exit 5", ["--every", "500ms", "-o", user.folder])
+        check_equal(result.status, 5, str(result))
+        times, parts = meanwhile_line(result)
+        files = sorted(os.listdir(user.folder))
+        check_equal((times >= 3, parts["written"], len(files)), (True, len(files), len(set(files))), f"profiles: {result}")
+        check_equal(set(parts) - {"written", "not: the process was over before", "not: the one before was still to be taken"}, set(), str(result))
+        workers = {}
+        for file in files:
+            match = re.fullmatch(r"(\w+)\.(\d+)\.\d{8}T\d{6}Z\.(\d+)\.pb\.gz", file)
+            check(match and int(match[3]) <= times, f"name of {file}")
+            if match[1] == "run_command":
+                workers.setdefault(match[2], []).append(file)
+        check_equal(len(workers), 2, f"workers: {files}")
+        for files_of_one in workers.values():
+            check_first(os.path.join(user.folder, files_of_one[-1]))
+            check_equal(live(os.path.join(user.folder, files_of_one[-1])).get("kept_in_work"), (1000, 100000), files_of_one[-1])
+        check_equal(result.stderr.splitlines()[-1], "Nothing lost of 3 recorded processes.", f"last line of {result}")
+    say("  --every: of each process, of root and of an ordinary user")
+
+
+def asked_for():
+    directory = temporary_directory()
+    process = start([HEAPSNAP, "run", "-q", "--exact", "--children", "--on", "USR2", "-o", os.path.join(directory, "out.json"), "--", "sh", "-c",
+                     f"{PROGRAM} work 100; exit 6"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    check_equal(process.stdout.readline(), b"ready\n", "first line")
+    for number in (1, 2):
+        process.send_signal(signal.SIGUSR2)
+        wait_until(lambda: len(os.listdir(directory)) == 2 * number, "two profiles")
+    numbers = [re.fullmatch(r"out\.(\d+)\.(\d)\.json", file).groups() for file in os.listdir(directory)]
+    check_equal((sorted(number for _, number in numbers), len({pid for pid, _ in numbers})), (["1", "1", "2", "2"], 2), str(numbers))
+    for pid in {pid for pid, _ in numbers}:
+        os.kill(int(pid), signal.SIGKILL)
+    check_equal((process.communicate(timeout=60)[1], process.returncode), (b"", -9), "end")
+    say("  --on: likewise, with PID and number before the ending")
+
+
+def unharmed_meanwhile():
+    """Whatever they do while profiles are taken again and again is as without: calls that wait, signals, stops, threads, ends."""
+    for user in users():
+        for text in ("PROGRAM wait 20 20 others wait 30 30; echo $?",
+                     "PROGRAM threads 60 spawn 5 return 5; echo $?; PROGRAM threads 60 raise 9; echo $?", "PROGRAM others spawn 12; echo $?",
+                     "PROGRAM threads 30 exec PROGRAM others sleep 0.5 return 3; echo $?",
+                     "PROGRAM work 1 stop work 0.2 return 4 & sleep 1.5; kill -CONT $!; wait $!; echo $?",
+                     f"PROGRAM signals 5 >{user.directory}/out & p=$!; while ! grep -q ready {user.directory}/out; do sleep 0.1; done; "
+                     f"for s in USR1 USR2 TERM HUP WINCH; do kill -$s $p; sleep 0.05; done; wait $p; echo $?; sort {user.directory}/out; rm {user.directory}/out"):
+            plain = subprocess.run(["sh", "-c", text.replace("PROGRAM", shlex.quote(user.program))], capture_output=True, text=True, timeout=60, check=False)
+            result = user.run(text, ["--every", "30ms", "-o", user.folder, "--by", "function"])
+            check_equal((result.stdout, result.status), (plain.stdout, 0), f"{text}: {result}")
+            times, parts = meanwhile_line(result)
+            check_equal((times >= 3, parts["written"], "failed" in parts), (True, len(os.listdir(user.folder)), False), f"{text}: {result}")
+            for file in os.listdir(user.folder):
+                os.unlink(os.path.join(user.folder, file))
+            say(f"  {times} times, {parts}")
+    say("  what they do meanwhile is as without heapsnap")
+
+
+def not_to_be_held():
+    """A thread that cannot be stopped now holds nobody up for long, and nothing else fails."""
+    user = users()[-1]
+    result = user.run("PROGRAM vfork 6 & PROGRAM work 3; PROGRAM work 3; wait", ["--every", "1s", "-o", user.folder])
+    check_equal(result.status, 0, str(result))
+    _, parts = meanwhile_line(result)
+    check("did not all stop in time" in result.stderr and parts["failed"] >= 1 and parts["written"] >= 3, str(result))
+    say(f"  {parts}")
+
+
+def slow_snapshots():
+    """Nobody waits for those that write: when as many write as may, the next ones are left out, and are counted."""
+    folder = temporary_directory()
+    done, profiles_folder = os.path.join(folder, "done"), os.path.join(folder, "profiles")
+    os.mkdir(profiles_folder)
+    # Each writer stops itself when it comes to its symbols.
+    process = start([HEAPSNAP, "run", "--children", "--every", "100ms", "-o", profiles_folder + "/", "--", "sh", "-c",
+                     f"{PROGRAM} work 3 >/dev/null; echo > {done}; sleep 5"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                    env={**os.environ, "HEAPSNAP_STOP_AT": "symbolize"})
+    wait_until(lambda: os.path.exists(done), "the command gets to its end")
+    check_equal(os.listdir(profiles_folder), [], "profiles that stopped writers have written")
+    writers = list(map(int, read_text(f"/proc/{process.pid}/task/{process.pid}/children").split()))
+    check(4 <= len(writers) <= 7, f"writers at one time: {writers}")
+
+    def go_on():
+        if process.poll() is not None:
+            return True
+        for pid in [process.pid, *map(int, read_text(f"/proc/{process.pid}/task/{process.pid}/children").split())]:
+            with contextlib.suppress(ProcessLookupError):  # done meanwhile
+                os.kill(pid, signal.SIGCONT)
+        return False
+    wait_until(go_on, "the writers are done")
+    line = re.search(rb"^Profiles meanwhile, .*", process.communicate()[1], re.MULTILINE)[0]
+    check(b" written" in line and b"not: the one before was still to be taken" in line, line)
+    say(f"  {line.decode()}")
+
+
+def losses():
+    """What is lost in a child is told of it, and in the last line."""
+    directory = temporary_directory()
+    result = shell(f"{PROGRAM} return 0; {PROGRAM} return 7; {PROGRAM} return 0; exit 3", options=["--depth", "1"])
+    check_equal(result.status, 3, str(result))
+    check_equal(len(re.findall(r"^Process \d+ \(run_command\) .*; incomplete: .*stacks", result.stderr, re.MULTILINE)), 3, f"lines of children: {result}")
+    check_equal(result.stderr.splitlines()[-1], "Incomplete: something is lost of 4 recorded processes: 4 incomplete, as told of each.", f"last line of {result}")
+    # Where a profile cannot be written any more.
+    os.mkdir(os.path.join(directory, "x"))
+    folder = os.path.join(directory, "x")
+    result = shell(f"{PROGRAM} return 0; rm -r {folder}; echo > {folder}; {PROGRAM} return 0; rm {folder}; mkdir {folder}; exit 3", options=["--at-exit", folder + "/"])
+    lines = [line for line in result.stderr.splitlines() if "no profile of process" in line]
+    check(lines, str(result))
+    check_equal(result.stderr.splitlines()[-1], f"Incomplete: something is lost of {1 + summary(result)[1]['recorded']} recorded processes: "
+                f"{len(lines)} without a profile of the end.", f"last line of {result}")
+    say("  losses in children are in the last line")
+
+
 def ordinary_user():
     if os.geteuid() != 0:
         leave_out("root")
@@ -352,4 +498,4 @@ def ordinary_user():
     say("  an ordinary user's")
 
 
-run_cases([kinds, ends, names, unharmed, on_the_way, killed_makers, left_over, left_over_makers, killed, killed_on_the_way, slow_writers, many, told, beginning_is_exact, ordinary_user], "run_children")
+run_cases([kinds, ends, names, unharmed, on_the_way, killed_makers, left_over, left_over_makers, killed, killed_on_the_way, slow_writers, many, told, meanwhile, asked_for, unharmed_meanwhile, not_to_be_held, slow_snapshots, losses, beginning_is_exact, ordinary_user], "run_children")

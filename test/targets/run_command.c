@@ -10,12 +10,11 @@
 //   others            from now on another thread does the rest; the main one ends
 //   threads NUMBER    so many more: every thirtieth allocates and frees, the others wait
 //   fork              a child allocates and ends
+//   vfork SECONDS     a child that shares its memory sleeps for so long and ends
 //   spawn NUMBER      so many children, one after the other, are this program and return 7 (posix_spawn)
-//   stop              by SIGSTOP
-//   exec PROGRAM ...  becomes another program
-//   return N, _exit N
-//   raise NUMBER      with its default action
-//   crash             by a null pointer
+//   wait MS NUMBER    so often for so long, in a call that a stop ends early; EINTR, which no signal has caused, ends
+//   it stop              by SIGSTOP exec PROGRAM ...  becomes another program return N, _exit N raise NUMBER      with
+//   its default action crash             by a null pointer
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -23,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -170,6 +170,36 @@ static void fork_child(void)
 		exit(98);
 }
 
+static void vfork_child(double seconds)
+{
+	pid_t child = vfork();
+
+	if (child == 0) {
+		sleep_for(seconds);
+		_exit(0);
+	}
+	if (child < 0 || waitpid(child, NULL, 0) != child)
+		exit(91);
+}
+
+static void wait_in_call(int milliseconds, int count)
+{
+	struct epoll_event event;
+	int fd = epoll_create1(EPOLL_CLOEXEC);
+
+	for (; count > 0; count--)
+		if (epoll_wait(fd, &event, 1, milliseconds) != 0)
+			exit(92);
+	close(fd);
+}
+
+static void wait_in_calls(void)
+{
+	const int milliseconds = atoi(word());
+
+	wait_in_call(milliseconds, atoi(word()));
+}
+
 static void spawn_children(int count)
 {
 	char *const arguments[] = { program, "return", "7", NULL };
@@ -259,6 +289,10 @@ static void do_word(const char *what)
 		make_threads(atoi(word()));
 	else if (strcmp(what, "fork") == 0)
 		fork_child();
+	else if (strcmp(what, "vfork") == 0)
+		vfork_child(atof(word()));
+	else if (strcmp(what, "wait") == 0)
+		wait_in_calls();
 	else if (strcmp(what, "spawn") == 0)
 		spawn_children(atoi(word()));
 	else if (strcmp(what, "stop") == 0)

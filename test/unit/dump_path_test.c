@@ -32,8 +32,29 @@ static void test_names(void)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char *path = NULL;
 
-		CHECK(!dump_path_make(cases[i].folder, cases[i].name, cases[i].number, cases[i].seconds,
+		CHECK(!dump_path_make(cases[i].folder, cases[i].name, cases[i].number, cases[i].seconds, 0,
 				      PROFILE_BY_NAME, &path));
+		CHECK_STRING(path, cases[i].path);
+		free(path);
+	}
+}
+
+static void test_snapshots(void)
+{
+	static const struct {
+		unsigned snapshot;
+		enum profile_format format;
+		const char *path;
+	} cases[] = {
+		{ 0, PROFILE_PPROF, "x/a.1.19700101T000000Z.pb.gz" },
+		{ 1, PROFILE_PPROF, "x/a.1.19700101T000000Z.1.pb.gz" },
+		{ UINT32_MAX, PROFILE_SPEEDSCOPE, "x/a.1.19700101T000000Z.4294967295.speedscope.json" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *path = NULL;
+
+		CHECK(!dump_path_make("x/", "a", 1, 0, cases[i].snapshot, cases[i].format, &path));
 		CHECK_STRING(path, cases[i].path);
 		free(path);
 	}
@@ -55,7 +76,7 @@ static void test_formats(void)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char *path = NULL;
 
-		CHECK(!dump_path_make("x/", "a", 1, 0, cases[i].format, &path));
+		CHECK(!dump_path_make("x/", "a", 1, 0, 0, cases[i].format, &path));
 		CHECK_STRING(path, cases[i].path);
 		free(path);
 	}
@@ -92,6 +113,7 @@ int main(void)
 {
 	test_names();
 	test_formats();
+	test_snapshots();
 	test_folders();
 	test_process();
 	return CHECK_RESULT();

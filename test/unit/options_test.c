@@ -291,7 +291,7 @@ static void test_run(void)
 	bad("run --at-exit - -- a", "standard output is the command's");
 	bad("run --at-exit /dev/stdout -- a", "standard output is the command's");
 	bad("run --at-exit '' -- a", "name is empty");
-	bad("run -o x/ --every 1s -- a", "-o DIR/ is only valid with dump; add a file name to x/\n");
+	bad("profile 1 --for 1s -o x/", "-o DIR/ is only valid with dump and run; add a file name to x/\n");
 	bad("run --format json -- a", "--format needs -o or --at-exit");
 	CHECK_EQUAL(good("run --at-exit x --format json -- a").format, PROFILE_JSON);
 	bad("run --json -- a", "standard output is the command's, and has no room for --json; --at-exit FILE.json");

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a run decides by itself (lib/run.h, lib/run_signals.h, lib/run_family.h): whose a signal is, how its snapshots
-// are named, and how many programs are held.
+// are named, how many programs are held, and what became of profiles.
 #include "check.h"
 #include "lib/run.h"
 #include "lib/run_family.h"
 #include "lib/run_signals.h"
+#include "lib/run_writers.h"
 
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void test_signals(void)
@@ -73,6 +75,30 @@ static void test_may_hold(void)
 		CHECK_EQUAL(run_family_may_hold(cases[i].programs, cases[i].since_ns, cases[i].held_ns), cases[i].may);
 }
 
+static void test_written(void)
+{
+	static const struct {
+		int status;
+		size_t whole, incomplete, failed;
+	} cases[] = {
+		{ W_EXITCODE(HS_RUN_WROTE, 0), 1, 0, 0 },
+		{ W_EXITCODE(HS_RUN_WROTE_INCOMPLETE, 0), 0, 1, 0 },
+		{ W_EXITCODE(HS_RUN_TOOK_NONE, 0), 0, 0, 0 },
+		{ W_EXITCODE(HS_RUN_FAILED, 0), 0, 0, 1 },
+		{ W_EXITCODE(2, 0), 0, 0, 1 },
+		{ W_EXITCODE(0, SIGKILL), 0, 0, 1 }, // out of memory, say
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct hs_run_written written = { 0 };
+
+		run_written_add(&written, cases[i].status);
+		CHECK_EQUAL(written.whole, cases[i].whole);
+		CHECK_EQUAL(written.incomplete, cases[i].incomplete);
+		CHECK_EQUAL(written.failed, cases[i].failed);
+	}
+}
+
 // A signal that another process has sent, and one of the tool's own, while it waits.
 static void test_wait(void)
 {
@@ -106,6 +132,7 @@ int main(void)
 	test_signals();
 	test_names();
 	test_may_hold();
+	test_written();
 	test_wait();
 	return CHECK_RESULT();
 }
