@@ -10,9 +10,11 @@
 
 // One stack that anything was allocated from since attach.
 struct stack_totals {
-	uint32_t node;                     // ref of its innermost frame
-	uint32_t samples_per_block;        // that fell into each of its live blocks; 0 = not counted
-	struct profile_labels labels;      // of its live blocks; the thread is its index in the history, + 1
+	uint32_t node;              // ref of its innermost frame
+	uint32_t samples_per_block; // that fell into each of its live blocks; 0 = not counted
+	// of its live blocks; the thread is its index in the history, + 1, kind and allocator are as hook_label has
+	// them
+	struct profile_labels labels;
 	double alloc_objects, alloc_bytes; // since attach, estimated; exact up to 2^53. Never below `live`
 	struct estimate live;              // now
 };
