@@ -9,6 +9,24 @@
 
 #include "commands.h"
 
+#ifdef OWN_OPERATORS // each with a frame of its own
+__attribute__((always_inline)) static inline void *get(size_t size)
+{
+	void *volatile block = malloc(size);
+
+	if (!block)
+		throw std::bad_alloc();
+	return block;
+}
+
+__attribute__((noipa)) void *operator new(size_t size) { return get(size); }
+__attribute__((noipa)) void *operator new[](size_t size) { return get(size); }
+void operator delete(void *block) noexcept { free(block); }
+void operator delete(void *block, size_t) noexcept { free(block); }
+void operator delete[](void *block) noexcept { free(block); }
+void operator delete[](void *block, size_t) noexcept { free(block); }
+#endif
+
 typedef void *(*maker)(size_t size);
 
 static void *by_malloc(size_t size) { return malloc(size); }
