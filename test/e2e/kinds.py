@@ -3,6 +3,7 @@
 it. usage: kinds.py [CASE...]"""
 
 import collections
+import json
 import os
 import re
 
@@ -78,6 +79,19 @@ def own_operators():
     end(target)
 
 
+def watched():
+    """Operators without a frame of ours: the hook that sees the block is that of the place where they return."""
+    target = Target("watched")
+    attach(target.pid, "--exact")
+    held = json.loads(target.ask("hold"))
+    found = rows(heapsnap_ok("report", target.pid, "--by", "kind"))
+    check_equal(whole(found), (held["blocks"], held["bytes"]), "all of them")
+    check_equal({kind: objects for kind, (objects, _) in found.items()}, dict.fromkeys(("operator new", "operator new[]"), held["blocks"] // 2), "by kind")
+    check_equal(rows(heapsnap_ok("report", target.pid, "--by", "allocator")), {"watched": whole(found)}, "by allocator")
+    detach(target.pid)
+    target.end()
+
+
 def files():
     """All that is written and read again says the same."""
     target = begin("--exact")
@@ -123,4 +137,4 @@ def estimates():
     end(target)
 
 
-run_cases([blocks, of_another_allocator, own_operators, files, estimates], "kinds")
+run_cases([blocks, of_another_allocator, own_operators, watched, files, estimates], "kinds")
