@@ -298,8 +298,8 @@ static struct hs_error *begin(struct work *work, const struct aggregate_options 
 	work->result->has_cohorts = options->selection->cohort_epoch_count > 0;
 	work->labels = options->selection->labels;
 	if (work->labels & (LABEL_KIND | LABEL_ALLOCATOR))
-		hook_labels_find(work->view, &work->hooks);
-	if (work->labels & LABEL_AGE && !ticks_per_us)
+		error = hook_labels_find(work->view, &work->hooks);
+	if (!error && work->labels & LABEL_AGE && !ticks_per_us)
 		return hs_error_create(HS_ERROR_BAD_DATA, "the region does not say how fast its clock is");
 	for (unsigned i = 0; i < AGE_CLASSES - 1 && work->labels & LABEL_AGE && !error; i++)
 		error = birth_line_init(&work->ages[i],

@@ -65,7 +65,7 @@ struct aggregate_options {
 // deinitialized after success. HS_ERROR_NO_MEMORY; HS_ERROR_SYSTEM: no address space.
 struct hs_error *aggregate_make(struct table_view *view, struct aggregate *ret) HS_MUST_CHECK;
 // Of a selection: what is known of its blocks alone, so of what was allocated no more than what is live. Errors as of
-// record_filter_init, too.
+// record_filter_init and hook_labels_find, too.
 struct hs_error *aggregate_make_of(struct table_view *view, const struct aggregate_options *options,
 				   struct aggregate *ret) HS_MUST_CHECK;
 void aggregate_deinit(struct aggregate *aggregate);

@@ -20,14 +20,22 @@ static bool same_kind(const struct hook_record *a, const struct hook_record *b)
 	return strncmp(a->name, b->name, sizeof(a->name)) == 0;
 }
 
-void hook_labels_find(const struct table_view *view, struct hook_labels *ret)
+enum { HOOKS_SINCE = 14 }; // ABI version
+
+struct hs_error *hook_labels_find(const struct table_view *view, struct hook_labels *ret)
 {
 	*ret = (struct hook_labels){ 0 };
+	if (view->layout->abi_version < HOOKS_SINCE)
+		return hs_error_create(
+			HS_ERROR_NOT_FOUND,
+			"an earlier heapsnap (ABI %u) has attached this process, and recorded no kind or "
+			"allocator of its blocks: detach, then attach again",
+			view->layout->abi_version);
 	for (uint16_t i = 0; i < HS_HOOKS_MAX; i++) {
 		const struct hook_record *hook = table_hook(view, i), *other;
 
 		if (!hook)
-			return;
+			break;
 		for (uint16_t j = 0; j <= i && (!ret->kind[i] || !ret->allocator[i]); j++) {
 			other = table_hook(view, j);
 			if (!ret->kind[i] && other && same_kind(hook, other))
@@ -36,4 +44,5 @@ void hook_labels_find(const struct table_view *view, struct hook_labels *ret)
 				ret->allocator[i] = (uint16_t)(j + 1);
 		}
 	}
+	return NULL;
 }

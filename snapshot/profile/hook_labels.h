@@ -16,7 +16,8 @@ struct hook_labels {
 // arguments. NULL: `name` is none that has a shorter one.
 const char *operator_name(const char *name);
 
-void hook_labels_find(const struct table_view *view, struct hook_labels *ret);
+// HS_ERROR_NOT_FOUND: a heapsnap has attached it whose records do not say it yet.
+struct hs_error *hook_labels_find(const struct table_view *view, struct hook_labels *ret) HS_MUST_CHECK;
 
 // What is said of a block by these, as profile_labels has it before label_texts_hooks; 0 = its hook is not known.
 static inline uint32_t hook_label(const uint16_t *of, const struct block_record *record)

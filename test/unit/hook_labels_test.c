@@ -60,7 +60,7 @@ static void test_numbers(const struct table_view *view)
 {
 	struct hook_labels labels;
 
-	hook_labels_find(view, &labels);
+	CHECK(!hook_labels_find(view, &labels));
 	for (size_t i = 0; i < HOOKS; i++) {
 		const struct block_record record = { .hook = (uint16_t)(i + 1) };
 
@@ -73,6 +73,21 @@ static void test_numbers(const struct table_view *view)
 
 		CHECK_EQUAL(hook_label(labels.kind, &record), 0); // not known, or nonsense
 	}
+}
+
+// What an earlier heapsnap has attached does not say it, and is not taken for a process of unknown functions.
+static void test_earlier(const struct table_view *view)
+{
+	struct region_layout layout = region_layout_own;
+	struct table_view earlier = *view;
+	struct hook_labels labels;
+	struct hs_error *error;
+
+	layout.abi_version = 13;
+	earlier.layout = &layout;
+	error = hook_labels_find(&earlier, &labels);
+	CHECK(error && error->code == HS_ERROR_NOT_FOUND && strstr(error->message, "(ABI 13)"));
+	hs_error_destroy(error);
 }
 
 static void test_texts(const struct table_view *view)
@@ -178,6 +193,7 @@ int main(void)
 	make(&region);
 	view = made_view(&region);
 	test_numbers(&view);
+	test_earlier(&view);
 	test_texts(&view);
 	made_region_deinit(&region);
 	test_operators();
