@@ -34,6 +34,12 @@ struct hs_error *block_words_selection(const struct options *options, struct blo
 	case ROWS_AGE:
 		ret->labels |= LABEL_AGE;
 		break;
+	case ROWS_KIND:
+		ret->labels |= LABEL_KIND;
+		break;
+	case ROWS_ALLOCATOR:
+		ret->labels |= LABEL_ALLOCATOR;
+		break;
 	default:
 		break;
 	}

@@ -9,7 +9,8 @@
 static const struct {
 	const char *name;
 	enum block_label label;
-} labels[] = { { "thread", LABEL_THREAD }, { "size", LABEL_SIZE }, { "age", LABEL_AGE }, { "dump", LABEL_DUMP } };
+} labels[] = { { "thread", LABEL_THREAD }, { "size", LABEL_SIZE }, { "age", LABEL_AGE },
+	       { "dump", LABEL_DUMP },     { "kind", LABEL_KIND }, { "allocator", LABEL_ALLOCATOR } };
 
 bool block_words_take_older(struct options *options, const char *text)
 {
@@ -58,7 +59,7 @@ bool block_words_take_labels(struct options *options, const char *text)
 		if (!label)
 			return options_refuse(
 				options,
-				"--labels expects one or more of thread, size, age and dump, with commas between them, got '%s'",
+				"--labels expects one or more of thread, size, age, kind, allocator and dump, with commas between them, got '%s'",
 				text);
 		options->blocks.selection.labels |= label;
 		word += length;

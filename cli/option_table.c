@@ -122,7 +122,7 @@ const struct option_description option_table[] = {
 	{ OPTION_LIMIT, "limit", "N", FOR_VIEWS | FOR(WHY), "rows to show",
 	  "rows to show, of a tree below each row (default: " LIMIT_ROWS "); 0 for all" },
 	{ OPTION_BY, "by", "UNIT", FOR_VIEWS, "what a row is",
-	  "what a row is: site (default), function, line, file or module; thread, size or age: of a process, or where the profile has such labels" },
+	  "what a row is: site (default), function, line, file or module; thread, size, age, kind or allocator: of a process, or where the profile has such labels" },
 	{ OPTION_CUMULATIVE, "cumulative", NULL, FOR_VIEWS, "rows of all frames, not only of the innermost ones",
 	  "a row for each function (or what --by says) that is anywhere in a stack, with all that its calls have allocated" },
 	{ OPTION_TREE, "tree", NULL, FOR_VIEWS, "a call tree from the roots down",
@@ -150,8 +150,8 @@ const struct option_description option_table[] = {
 	  "likewise: only blocks allocated after that profile was taken, in the same attach" },
 	{ OPTION_LABELS, "labels", "LABELS", FOR(DUMP) | FOR(PROFILE),
 	  "what the profile says of blocks beside their stacks",
-	  "what the profile says of blocks beside their stacks: thread, size, age, dump; several with commas. Sizes and ages are "
-	  "classes" },
+	  "what the profile says of blocks beside their stacks: thread, size, age, kind (the function that made them last), "
+	  "allocator (the file that it is in), dump; several with commas. Sizes and ages are classes" },
 	{ OPTION_SURVIVORS, "survivors", NULL, FOR(DIFF), "blocks of OLD that are live in NEW",
 	  "not the difference, but the blocks of OLD that are still live in NEW, to the block; NEW is one of dump --labels dump" },
 	{ OPTION_WIDE, "wide", NULL, FOR_VIEWS | FOR(WHY), "whole names, however long",

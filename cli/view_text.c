@@ -41,6 +41,10 @@ const struct sample_attribute *view_attribute(const struct options *options)
 		return &size_attribute;
 	case ROWS_AGE:
 		return &age_attribute;
+	case ROWS_KIND:
+		return &kind_attribute;
+	case ROWS_ALLOCATOR:
+		return &allocator_attribute;
 	default:
 		return NULL;
 	}

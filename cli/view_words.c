@@ -2,8 +2,9 @@
 #include "cli/view_words.h"
 
 static const char *const unit_names[] = {
-	[ROWS_SITE] = "site",     [ROWS_FUNCTION] = "function", [ROWS_LINE] = "line", [ROWS_FILE] = "file",
-	[ROWS_MODULE] = "module", [ROWS_THREAD] = "thread",     [ROWS_SIZE] = "size", [ROWS_AGE] = "age",
+	[ROWS_SITE] = "site",     [ROWS_FUNCTION] = "function",   [ROWS_LINE] = "line", [ROWS_FILE] = "file",
+	[ROWS_MODULE] = "module", [ROWS_THREAD] = "thread",       [ROWS_SIZE] = "size", [ROWS_AGE] = "age",
+	[ROWS_KIND] = "kind",     [ROWS_ALLOCATOR] = "allocator",
 };
 
 const char *row_unit_name(enum row_unit unit) { return unit_names[unit]; }

@@ -20,7 +20,9 @@ enum row_unit {
 	ROWS_MODULE,
 	ROWS_THREAD, // from here on: what a profile may say of blocks
 	ROWS_SIZE,
-	ROWS_AGE
+	ROWS_AGE,
+	ROWS_KIND,
+	ROWS_ALLOCATOR
 };
 
 enum { VIEW_FILTERS_MAX = 64 };

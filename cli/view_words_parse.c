@@ -9,14 +9,16 @@ static bool is_of_frames(enum row_unit unit) { return unit >= ROWS_FUNCTION && u
 
 bool view_words_take_by(struct options *options, const char *text)
 {
-	for (unsigned i = ROWS_SITE; i <= ROWS_AGE; i++) {
+	for (unsigned i = ROWS_SITE; i <= ROWS_ALLOCATOR; i++) {
 		if (strcmp(row_unit_name((enum row_unit)i), text) == 0) {
 			options->view.by = (enum row_unit)i;
 			return true;
 		}
 	}
-	return options_refuse(options, "--by expects site, function, line, file, module, thread, size or age, got '%s'",
-			      text);
+	return options_refuse(
+		options,
+		"--by expects site, function, line, file, module, thread, size, age, kind or allocator, got '%s'",
+		text);
 }
 
 bool view_words_take_sort(struct options *options, const char *text)

@@ -9,10 +9,12 @@
 #include <stdint.h>
 
 enum block_label {
-	LABEL_THREAD = 1 << 0, // that allocated them
-	LABEL_SIZE = 1 << 1,   // class of size (snapshot/size_age.h)
-	LABEL_AGE = 1 << 2,    // class of age
-	LABEL_DUMP = 1 << 3,   // between which two snapshots they were allocated
+	LABEL_THREAD = 1 << 0,    // that allocated them
+	LABEL_SIZE = 1 << 1,      // class of size (snapshot/size_age.h)
+	LABEL_AGE = 1 << 2,       // class of age
+	LABEL_DUMP = 1 << 3,      // between which two snapshots they were allocated
+	LABEL_KIND = 1 << 4,      // the function that made them last: malloc, realloc, operator new, ...
+	LABEL_ALLOCATOR = 1 << 5, // whose function that is: the file's name
 };
 
 // Zeroed = all blocks, and nothing is said of them.

@@ -53,9 +53,11 @@ struct profile_values {
 
 // What the live blocks of a sample have in common beside their stack, as far as that was asked for. 0 = not said.
 struct profile_labels {
-	uint32_t thread;   // index into heap_profile.label_texts, + 1
-	uint32_t epoch;    // in which they were recorded: snapshots of that epoch or an earlier one do not have them
-	uint8_t size, age; // classes (snapshot/size_age.h)
+	uint32_t thread;    // index into heap_profile.label_texts, + 1
+	uint32_t epoch;     // in which they were recorded: snapshots of that epoch or an earlier one do not have them
+	uint8_t size, age;  // classes (snapshot/size_age.h)
+	uint32_t kind;      // as `thread`: the function that made them last
+	uint32_t allocator; // likewise: the file that this function is in
 };
 
 // One stack with its values.

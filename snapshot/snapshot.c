@@ -359,6 +359,8 @@ static struct hs_error *describe(const struct heap_copy *copy, const struct tabl
 
 	if (!error && copy->selection.labels & LABEL_THREAD)
 		error = label_texts_threads(view, &copy->threads, profile);
+	if (!error)
+		error = label_texts_hooks(view, profile);
 	profile->cut = (struct profile_cut){ table_header(view)->stable.code_nonce, copy->epoch, copy->ticks };
 	if (profile->selection) {
 		profile->recorded = live_values(&totals->live);
@@ -414,6 +416,8 @@ struct hs_error *heap_copy_digest(struct heap_copy *copy, const struct symbol_op
 	began = hs_monotonic_ns();
 	if (!error)
 		error = symbolize_profile(&copy->files, symbols, ret);
+	if (!error)
+		error = label_texts_operators(ret);
 	*timing = copy->timing;
 	timing->symbolize_ns = hs_monotonic_ns() - began;
 	if (error)

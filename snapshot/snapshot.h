@@ -44,7 +44,7 @@ struct hs_error *heap_copy_select(struct heap_copy *copy, const struct process *
 // Checks, adds up and symbolizes. Once: the copy is then empty. The process may have ended; its files of the same names
 // are then those of its modules if their build ids say so. *ret is owned by the caller (heap_profile_deinit), valid on
 // success only; *timing is always filled as far as it went. HS_ERROR_NOT_FOUND: the selection names a thread, or an
-// attach, that is not this one; other errors as above.
+// attach, that is not this one, or asks for a label that the region's version does not have; other errors as above.
 struct hs_error *heap_copy_digest(struct heap_copy *copy, const struct symbol_options *symbols,
 				  struct heap_profile *ret, struct snapshot_timing *timing) HS_MUST_CHECK;
 void heap_copy_destroy(struct heap_copy *copy);

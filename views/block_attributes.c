@@ -15,7 +15,7 @@ static struct hs_error *copy_text(const char *text, char **ret)
 	return *ret ? NULL : &hs_error_no_memory;
 }
 
-static struct hs_error *thread_text(const struct heap_profile *profile, uint32_t value, char **ret)
+static struct hs_error *label_text(const struct heap_profile *profile, uint32_t value, char **ret)
 {
 	return copy_text(value <= profile->label_text_count ? profile->label_texts[value - 1] : "unknown", ret);
 }
@@ -50,9 +50,23 @@ static struct hs_error *age_text(const struct heap_profile *profile, uint32_t va
 	return copy_text(age_class_text(value).text, ret);
 }
 
-const struct sample_attribute thread_attribute = { "thread", thread_value, thread_text, false },
+static uint32_t kind_value(const struct heap_profile *profile, const struct profile_sample *sample)
+{
+	(void)profile;
+	return value_of(sample->labels.kind);
+}
+
+static uint32_t allocator_value(const struct heap_profile *profile, const struct profile_sample *sample)
+{
+	(void)profile;
+	return value_of(sample->labels.allocator);
+}
+
+const struct sample_attribute thread_attribute = { "thread", thread_value, label_text, false },
 			      size_attribute = { "size", size_value, size_text, true },
-			      age_attribute = { "age", age_value, age_text, true };
+			      age_attribute = { "age", age_value, age_text, true },
+			      kind_attribute = { "kind", kind_value, label_text, false },
+			      allocator_attribute = { "allocator", allocator_value, label_text, false };
 
 bool attribute_is_said(const struct sample_attribute *attribute, const struct heap_profile *profile)
 {
@@ -70,5 +84,17 @@ bool attribute_is_said(const struct sample_attribute *attribute, const struct he
 
 unsigned attribute_label(const struct sample_attribute *attribute)
 {
-	return attribute == &thread_attribute ? MERGE_THREAD : attribute == &size_attribute ? MERGE_SIZE : MERGE_AGE;
+	static const struct {
+		const struct sample_attribute *attribute;
+		enum merge_label label;
+	} labels[] = { { &thread_attribute, MERGE_THREAD },
+		       { &size_attribute, MERGE_SIZE },
+		       { &age_attribute, MERGE_AGE },
+		       { &kind_attribute, MERGE_KIND },
+		       { &allocator_attribute, MERGE_ALLOCATOR } };
+	size_t i = 0;
+
+	while (labels[i].attribute != attribute)
+		i++;
+	return labels[i].label;
 }

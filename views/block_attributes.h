@@ -5,7 +5,8 @@
 
 #include "views/report.h"
 
-extern const struct sample_attribute thread_attribute, size_attribute, age_attribute;
+extern const struct sample_attribute thread_attribute, size_attribute, age_attribute, kind_attribute,
+	allocator_attribute;
 
 // Whether there are rows: a sample of the profile says it, or there is no live block of which it could be said.
 bool attribute_is_said(const struct sample_attribute *attribute, const struct heap_profile *profile);

@@ -89,8 +89,14 @@ void ledger_put_json(struct json *json, const struct heap_profile *profile)
 
 void labels_put_json(struct json *json, const struct heap_profile *profile, const struct profile_labels *labels)
 {
-	if (labels->thread > 0 && labels->thread <= profile->label_text_count)
-		json_string(json, "thread", profile->label_texts[labels->thread - 1]);
+	const struct {
+		const char *key;
+		uint32_t text; // number, + 1
+	} texts[] = { { "thread", labels->thread }, { "kind", labels->kind }, { "allocator", labels->allocator } };
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		if (texts[i].text > 0 && texts[i].text <= profile->label_text_count)
+			json_string(json, texts[i].key, profile->label_texts[texts[i].text - 1]);
 	if (labels->epoch)
 		json_number(json, "dump", labels->epoch);
 	if (labels->size)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LABEL_WORDS = 3 }; // at the end of a stack's key
+enum { LABEL_WORDS = 5 }; // at the end of a stack's key
 
 // One profile that is being added.
 struct source {
@@ -315,17 +315,24 @@ static struct hs_error *merge_labels(struct source *source, const struct profile
 				     struct profile_labels *ret)
 {
 	const unsigned kept = source->merge->labels;
+	struct hs_error *error;
 
 	*ret = (struct profile_labels){
 		.size = kept & MERGE_SIZE ? labels->size : 0,
 		.age = kept & MERGE_AGE ? labels->age : 0,
 	};
-	return kept & MERGE_THREAD ? merge_text(source, labels->thread, &ret->thread) : NULL;
+	error = merge_text(source, kept & MERGE_THREAD ? labels->thread : 0, &ret->thread);
+	if (!error)
+		error = merge_text(source, kept & MERGE_KIND ? labels->kind : 0, &ret->kind);
+	if (!error)
+		error = merge_text(source, kept & MERGE_ALLOCATOR ? labels->allocator : 0, &ret->allocator);
+	return error;
 }
 
 static struct hs_error *add_label_key(struct key_table *keys, const struct profile_labels *labels)
 {
-	const uint32_t words[LABEL_WORDS] = { labels->thread, labels->size, labels->age };
+	const uint32_t words[LABEL_WORDS] = { labels->thread, labels->size, labels->age, labels->kind,
+					      labels->allocator };
 
 	return key_add_bytes(keys, words, sizeof(words));
 }

@@ -17,7 +17,7 @@
 enum { MERGE_SIDES = 2 };
 
 // Labels that keep stacks apart; of all others, and without any, stacks with and without them are one.
-enum merge_label { MERGE_THREAD = 1, MERGE_SIZE = 2, MERGE_AGE = 4 };
+enum merge_label { MERGE_THREAD = 1, MERGE_SIZE = 2, MERGE_AGE = 4, MERGE_KIND = 8, MERGE_ALLOCATOR = 16 };
 
 struct merged_stack {
 	struct profile_labels labels; // those that keep apart; of the merge

@@ -191,7 +191,8 @@ SAME_IN_SLOT(X)
 #undef X
 
 // What is read where it lies is as it was, or this reader has to translate it as well: it copies the table for itself,
-// so it may.
+// so it may. A block_record's size had 64 bits then, of which an address space uses 48: the others are 0, which today
+// says that its hook is not known.
 _Static_assert(sizeof(struct block_record) == 32 && offsetof(struct block_record, stack) == 16 &&
 		       offsetof(struct block_record, interval) == 24 && sizeof(struct stack_node) == 32 &&
 		       offsetof(struct stack_node, parent) == 8 && offsetof(struct stack_node, alloc_objects) == 16 &&

@@ -2,6 +2,7 @@
 #include "attach/region/region_layout.h"
 
 #include "attach/region/layout_13.h"
+#include "attach/region/layout_14.h"
 
 #include <string.h>
 
@@ -45,7 +46,7 @@ const struct region_layout region_layout_own = {
 _Static_assert(HS_LEFT_GUARDS <= HS_STABLE_LEFT_GUARDS_MAX && HS_THREAD_SLOTS % 64 == 0, "stable_layout");
 
 // From the newest on.
-static const struct region_layout *const earlier[] = { &region_layout_13 };
+static const struct region_layout *const earlier[] = { &region_layout_14, &region_layout_13 };
 
 void region_layout_header(const struct region_layout *layout, const void *from, struct region_header *ret)
 {

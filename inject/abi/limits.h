@@ -3,7 +3,7 @@
 #ifndef HEAPSNAP_INJECT_ABI_LIMITS_H
 #define HEAPSNAP_INJECT_ABI_LIMITS_H
 
-#define HS_ABI_VERSION 13 // also read by the assembler
+#define HS_ABI_VERSION 14 // also read by the assembler
 
 #define HS_PAGE_SHIFT 12u
 #define HS_PAGE_SIZE  (1u << HS_PAGE_SHIFT)

@@ -14,7 +14,16 @@
 
 // One live block. Its address is what the entry that refers to it stands for.
 struct block_record {
-	uint64_t size;         // bytes asked for
+	union {
+		uint64_t size : 48; // bytes asked for, modulo 2^48: no address space has more
+		uint64_t size_and_hook;
+		struct {
+			uint16_t size_words[3];
+			// of the function that made the block last: index in the journal, + 1; 0 = not known, as in
+			// every region of version 13
+			uint16_t hook;
+		};
+	};
 	uint64_t birth;        // when the allocation returned, ticks of the time-stamp counter
 	uint32_t stack;        // ref of a stack_node, the innermost frame
 	uint32_t thread : 20;  // index into the thread history
@@ -27,6 +36,8 @@ struct block_record {
 _Static_assert(sizeof(struct block_record) == 32, "block_record is 32 bytes");
 // NOLINTNEXTLINE(misc-redundant-expression): the two are equal as it happens; one may become smaller
 _Static_assert(HS_THREAD_HISTORY_MAX <= 1u << 20, "thread fits");
+_Static_assert(HS_HOOKS_MAX < UINT16_MAX, "hook fits");
+_Static_assert(offsetof(struct block_record, hook) == 6 && offsetof(struct block_record, birth) == 8, "size and hook");
 #define HS_SAMPLES_MAX 2047u
 
 // A batch of free records, in the memory of its first record: the others are chained through `next`.

@@ -56,10 +56,10 @@ struct reallocation {
 // record_allocation, where the original has run below a frame of ours: unless another thread has been in the slot
 // meanwhile.
 static inline void record_if_own(struct thread_slot *slot, uint64_t block, uint64_t size, struct choice choice,
-				 const struct entry_frame *frame)
+				 const struct entry_frame *frame, const struct hook_island *island)
 {
 	// Asked first, whatever was chosen: it restores the guard of a hook that was wrongly taken for abandoned.
-	if (HS_UNLIKELY(reentry_is_shared(slot, frame) && choice.interval))
+	if (HS_UNLIKELY(reentry_is_shared(slot, frame, island) && choice.interval))
 		thread_slot_note_shared(slot);
 	else
 		record_allocation(slot, block, size, choice, frame);
@@ -80,9 +80,9 @@ void reallocation_finish(struct thread_slot *slot, const struct reallocation *re
 // reallocation_finish, likewise. What is pending may be another thread's.
 static inline void reallocation_finish_if_own(struct thread_slot *slot, const struct reallocation *reallocation,
 					      uint64_t block, uint64_t size, struct choice choice,
-					      const struct entry_frame *frame)
+					      const struct entry_frame *frame, const struct hook_island *island)
 {
-	if (HS_LIKELY(!reentry_is_shared(slot, frame))) {
+	if (HS_LIKELY(!reentry_is_shared(slot, frame, island))) {
 		reallocation_finish(slot, reallocation, block, size, choice, frame);
 		return;
 	}

@@ -50,11 +50,12 @@ static __attribute__((noinline)) struct hook_result record(struct thread_slot *s
 static const struct hook_result not_begun = { 0, HOOK_NOT_BEGUN };
 
 // What is left to do when a call cannot be recorded in the fast path.
-static struct hook_result record_made(uint64_t block, uint64_t size, const struct entry_frame *frame)
+static struct hook_result record_made(uint64_t block, uint64_t size, const struct entry_frame *frame,
+				      const struct hook_island *island)
 {
 	struct thread_slot *slot = thread_slot_current();
 
-	record_if_own(slot, block, size, (struct choice){ 1, 0 }, frame);
+	record_if_own(slot, block, size, (struct choice){ 1, 0 }, frame, island);
 	return done(slot, block);
 }
 
@@ -78,8 +79,7 @@ struct hook_result hook_malloc_made(uint64_t size, uint64_t unused, uint64_t blo
 				    const struct entry_frame *frame)
 {
 	(void)unused;
-	(void)island;
-	return record_made(block, size, frame);
+	return record_made(block, size, frame, island);
 }
 
 struct hook_result hook_malloc(uint64_t size, uint64_t unused1, uint64_t unused2, const struct hook_island *island,
@@ -100,7 +100,7 @@ struct hook_result hook_malloc(uint64_t size, uint64_t unused1, uint64_t unused2
 	block = ORIGINAL(one_argument, island)(size);
 	if (HS_UNLIKELY(!reentry_leave_original(slot)))
 		return handed_back((uint64_t)block);
-	record_if_own(slot, (uint64_t)block, size, choice, frame);
+	record_if_own(slot, (uint64_t)block, size, choice, frame, island);
 	return done(slot, (uint64_t)block);
 }
 
@@ -136,8 +136,7 @@ struct hook_result hook_new_made(uint64_t size, uint64_t second, uint64_t block,
 				 const struct entry_frame *frame)
 {
 	(void)second;
-	(void)island;
-	return block ? record_made(block, size, frame) : left_to_operator(thread_slot_current());
+	return block ? record_made(block, size, frame, island) : left_to_operator(thread_slot_current());
 }
 
 struct hook_result hook_new(uint64_t size, uint64_t second, uint64_t unused, const struct hook_island *island,
@@ -165,7 +164,7 @@ struct hook_result hook_new(uint64_t size, uint64_t second, uint64_t unused, con
 		slot->framed_calls++;
 		return done(slot, (uint64_t)block);
 	}
-	record_if_own(slot, (uint64_t)block, size, choice, frame);
+	record_if_own(slot, (uint64_t)block, size, choice, frame, island);
 	return done(slot, (uint64_t)block);
 }
 
@@ -191,8 +190,7 @@ struct hook_result hook_calloc_fast(uint64_t count, uint64_t size, uint64_t unus
 struct hook_result hook_calloc_made(uint64_t count, uint64_t size, uint64_t block, const struct hook_island *island,
 				    const struct entry_frame *frame)
 {
-	(void)island;
-	return record_made(block, count * size, frame);
+	return record_made(block, count * size, frame, island);
 }
 
 struct hook_result hook_calloc(uint64_t count, uint64_t size, uint64_t unused, const struct hook_island *island,
@@ -215,7 +213,7 @@ struct hook_result hook_calloc(uint64_t count, uint64_t size, uint64_t unused, c
 	block = ORIGINAL(two_arguments, island)(count, size);
 	if (HS_UNLIKELY(!reentry_leave_original(slot)))
 		return handed_back((uint64_t)block);
-	record_if_own(slot, (uint64_t)block, total, choice, frame);
+	record_if_own(slot, (uint64_t)block, total, choice, frame, island);
 	return done(slot, (uint64_t)block);
 }
 
@@ -234,7 +232,7 @@ struct hook_result hook_memalign(uint64_t alignment, uint64_t size, uint64_t unu
 	block = ORIGINAL(two_arguments, island)(alignment, size);
 	if (HS_UNLIKELY(!reentry_leave_original(slot)))
 		return handed_back((uint64_t)block);
-	record_if_own(slot, (uint64_t)block, size, choice, frame);
+	record_if_own(slot, (uint64_t)block, size, choice, frame, island);
 	return done(slot, (uint64_t)block);
 }
 
@@ -252,21 +250,21 @@ struct hook_result hook_posix_memalign(uint64_t result, uint64_t alignment, uint
 	status = ORIGINAL(memalign_arguments, island)((void **)result, alignment, size);
 	if (HS_UNLIKELY(!reentry_leave_original(slot)))
 		return handed_back((uint64_t)(int64_t)status);
-	record_if_own(slot, status == 0 ? *(uint64_t *)result : 0, size, choice, frame);
+	record_if_own(slot, status == 0 ? *(uint64_t *)result : 0, size, choice, frame, island);
 	return done(slot, (uint64_t)(int64_t)status);
 }
 
 // `failed`: there is no new block, and the old one, if any, is still there.
 static void finish(struct thread_slot *slot, const struct reallocation *reallocation, uint64_t block, uint64_t size,
-		   struct choice choice, bool failed, const struct entry_frame *frame)
+		   struct choice choice, bool failed, const struct entry_frame *frame, const struct hook_island *island)
 {
 	if (!reallocation->old_block) {
-		record_if_own(slot, block, size, choice, frame);
+		record_if_own(slot, block, size, choice, frame, island);
 	} else if (failed) {
 		count_up(slot->shared.counters, COUNTER_failed_allocations, 1);
 		reallocation_cancel(slot, reallocation);
 	} else {
-		reallocation_finish_if_own(slot, reallocation, block, size, choice, frame);
+		reallocation_finish_if_own(slot, reallocation, block, size, choice, frame, island);
 	}
 }
 
@@ -289,7 +287,7 @@ struct hook_result hook_realloc(uint64_t old_block, uint64_t size, uint64_t unus
 	block = ORIGINAL(two_arguments, island)(old_block, size);
 	if (HS_UNLIKELY(!reentry_leave_original(slot)))
 		return handed_back((uint64_t)block);
-	finish(slot, &reallocation, (uint64_t)block, size, choice, !block && size, frame);
+	finish(slot, &reallocation, (uint64_t)block, size, choice, !block && size, frame, island);
 	return done(slot, (uint64_t)block);
 }
 
@@ -313,7 +311,7 @@ struct hook_result hook_reallocarray(uint64_t old_block, uint64_t count, uint64_
 	block = ORIGINAL(three_arguments, island)(old_block, count, size);
 	if (HS_UNLIKELY(!reentry_leave_original(slot)))
 		return handed_back((uint64_t)block);
-	finish(slot, &reallocation, (uint64_t)block, total, choice, !block && (total || overflow), frame);
+	finish(slot, &reallocation, (uint64_t)block, total, choice, !block && (total || overflow), frame, island);
 	return done(slot, (uint64_t)block);
 }
 

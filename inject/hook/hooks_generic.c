@@ -97,7 +97,7 @@ static bool allocate_by_companion(struct thread_slot *slot, struct call_frame *f
 	if (HS_UNLIKELY(!frame->result[0]))
 		return leave_to_operator(slot);
 	if (choice.interval)
-		record_if_own(slot, frame->result[0], size, choice, &frame->entry);
+		record_if_own(slot, frame->result[0], size, choice, &frame->entry, frame->island);
 	else
 		slot->framed_calls++;
 	reentry_leave(slot);
@@ -120,7 +120,7 @@ bool hook_allocate(struct call_frame *frame)
 	if (HS_UNLIKELY(!present))
 		return true;
 	size = block && flags & HS_LAYOUT_STRING ? string_size(block) : size_asked(frame);
-	record_if_own(slot, block, size, sampling_choose(slot, size), &frame->entry);
+	record_if_own(slot, block, size, sampling_choose(slot, size), &frame->entry, frame->island);
 	reentry_leave(slot);
 	return true;
 }
@@ -182,14 +182,14 @@ bool hook_reallocate(struct call_frame *frame)
 		return leave_to_operator(slot);
 	}
 	if (!reallocation.old_block) {
-		record_if_own(slot, block, size, sampling_choose(slot, size), &frame->entry);
+		record_if_own(slot, block, size, sampling_choose(slot, size), &frame->entry, frame->island);
 	} else if (!block && !(layout->flags & HS_LAYOUT_FREES) &&
 		   (layout->where ? (int32_t)frame->result[0] != 0 : !asks_for_nothing(frame))) {
 		count_up(slot->shared.counters, COUNTER_failed_allocations, 1);
 		reallocation_cancel(slot, &reallocation);
 	} else {
-		reallocation_finish_if_own(slot, &reallocation, block, size, sampling_choose(slot, size),
-					   &frame->entry);
+		reallocation_finish_if_own(slot, &reallocation, block, size, sampling_choose(slot, size), &frame->entry,
+					   frame->island);
 	}
 	reentry_leave(slot);
 	return true;
@@ -216,7 +216,7 @@ bool hook_resize(struct call_frame *frame)
 	} else {
 		size = usable < most ? usable : most;
 		reallocation_finish_if_own(slot, &reallocation, reallocation.old_block, size,
-					   sampling_choose(slot, size), &frame->entry);
+					   sampling_choose(slot, size), &frame->entry, frame->island);
 	}
 	reentry_leave(slot);
 	return true;

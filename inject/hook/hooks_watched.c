@@ -60,6 +60,8 @@ void hook_exit_point(struct call_frame *frame)
 	} else {
 		return;
 	}
+	if (choice.interval) // elsewhere than on its own stack other hooks may have begun since
+		slot->hook = frame->island->hook_index;
 	if (choice.interval == 1 && slot->shared.interval == 1 && fast_path_record(slot, block, size, &frame->entry)) {
 		reentry_leave(slot);
 		return;

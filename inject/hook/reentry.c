@@ -237,7 +237,7 @@ bool reentry_is_left(struct thread_slot *slot, uint64_t place)
 	return true;
 }
 
-bool reentry_comes_back(struct thread_slot *slot, uint64_t place)
+bool reentry_comes_back(struct thread_slot *slot, uint64_t place, const struct hook_island *island)
 {
 	uint64_t *left = reentry_left_guard(slot, place);
 
@@ -247,6 +247,7 @@ bool reentry_comes_back(struct thread_slot *slot, uint64_t place)
 		thread_slot_recall(place);
 	if (!left || slot->shared.guard)
 		return false;
+	slot->hook = island->hook_index; // others have begun since
 	slot->shared.guard = place;
 	count_up(slot->shared.counters, COUNTER_abandoned, (uint64_t)-1);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);

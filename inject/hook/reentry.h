@@ -184,7 +184,8 @@ __attribute__((cold)) bool reentry_is_left(struct thread_slot *slot, uint64_t pl
 
 // Whether the hook with the guard `place`, whose original has returned, was wrongly taken for abandoned. Then it goes
 // on: the handler that interrupted it has returned, or its coroutine runs again.
-__attribute__((cold)) bool reentry_comes_back(struct thread_slot *slot, uint64_t place) HS_HIDDEN;
+__attribute__((cold)) bool reentry_comes_back(struct thread_slot *slot, uint64_t place,
+					      const struct hook_island *island) HS_HIDDEN;
 
 static inline enum nesting reentry_enter(struct thread_slot *slot, uint64_t place, const struct hook_island *island)
 {
@@ -257,10 +258,11 @@ static inline struct thread_slot *reentry_begin(const struct entry_frame *frame,
 // Whether another thread has the same slot: while this hook's original ran the guard became another's, or none. Within
 // an original nothing of the same thread changes it, but what is nested, which does not; or a handler on the same
 // stack, which has come to its end.
-static inline bool reentry_is_shared(struct thread_slot *slot, const struct entry_frame *frame)
+static inline bool reentry_is_shared(struct thread_slot *slot, const struct entry_frame *frame,
+				     const struct hook_island *island)
 {
 	return HS_UNLIKELY(slot->shared.guard != reentry_place(frame)) &&
-	       !reentry_comes_back(slot, reentry_place(frame));
+	       !reentry_comes_back(slot, reentry_place(frame), island);
 }
 
 // Whether the outermost hook's function is known to call no hooked function, so that it may run without a frame of

@@ -94,8 +94,8 @@ HS_RACES __attribute__((noinline)) static struct block_record read_record(uint32
 
 static bool same(const struct block_record *a, const struct block_record *b)
 {
-	return a->size == b->size && a->birth == b->birth && a->stack == b->stack && a->thread == b->thread &&
-	       a->interval == b->interval && a->epoch == b->epoch;
+	return a->size_and_hook == b->size_and_hook && a->birth == b->birth && a->stack == b->stack &&
+	       a->thread == b->thread && a->interval == b->interval && a->epoch == b->epoch;
 }
 
 // Between reading the record and taking its place, the block may have been released, and another one put there with the

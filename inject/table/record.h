@@ -63,7 +63,8 @@ static inline void record_give(struct thread_slot *slot, uint32_t ref)
 static inline void record_fill(const struct thread_slot *slot, struct block_record *record, uint64_t size,
 			       struct choice choice, uint32_t stack)
 {
-	record->size = size;
+	record->size_and_hook = size;
+	record->hook = (uint16_t)(slot->hook + 1);
 	record->birth = slot->ticks;
 	record->stack = stack;
 	record->thread = slot->thread & (HS_THREAD_HISTORY_MAX - 1);

@@ -87,6 +87,10 @@ static struct hs_error *take_block_label(struct sample_reader *reader, struct by
 	*known_ret = true;
 	if (wire_text_is(&key, "thread"))
 		return take_text(reader->decoder, string, &labels->thread);
+	if (wire_text_is(&key, "kind"))
+		return take_text(reader->decoder, string, &labels->kind);
+	if (wire_text_is(&key, "allocator"))
+		return take_text(reader->decoder, string, &labels->allocator);
 	if (wire_text_is(&key, "size"))
 		labels->size = (uint8_t)size_class_index(number);
 	else if (wire_text_is(&key, "age"))

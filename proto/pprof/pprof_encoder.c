@@ -37,7 +37,7 @@ static const struct {
 static const char default_sample_type[] = "inuse_space";
 
 // Labels. Each number has a unit: a reader drops one that is 0 and has none.
-enum { LABELS_MAX = 8 };
+enum { LABELS_MAX = 10 };
 
 struct encoder {
 	const struct heap_profile *source;
@@ -345,6 +345,10 @@ static struct hs_error *add_block_labels(struct encoder *encoder, pb_sample *sam
 {
 	struct hs_error *error = add_text_label(encoder, sample, "thread", labels->thread);
 
+	if (!error)
+		error = add_text_label(encoder, sample, "kind", labels->kind);
+	if (!error)
+		error = add_text_label(encoder, sample, "allocator", labels->allocator);
 	if (!error && labels->size)
 		error = add_label(encoder, sample, "size", size_class_least(labels->size), "bytes");
 	if (!error && labels->epoch)

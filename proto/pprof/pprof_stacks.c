@@ -25,7 +25,8 @@ static bool is_empty(const struct profile_values *values)
 
 static bool same_labels(const struct profile_labels *a, const struct profile_labels *b)
 {
-	return a->thread == b->thread && a->epoch == b->epoch && a->size == b->size && a->age == b->age;
+	return a->thread == b->thread && a->epoch == b->epoch && a->size == b->size && a->age == b->age &&
+	       a->kind == b->kind && a->allocator == b->allocator;
 }
 
 static bool same_key(const void *elements, uint32_t number, const void *wanted)
@@ -42,8 +43,10 @@ static bool same_key(const void *elements, uint32_t number, const void *wanted)
 static uint64_t hash_of(const struct hash_table *table, const struct pprof_stack *stack)
 {
 	const struct profile_labels *labels = &stack->labels;
-	const uint32_t numbers[] = { stack->samples_per_block, labels->thread, labels->epoch, labels->size,
-				     labels->age };
+	const uint32_t numbers[] = {
+		stack->samples_per_block, labels->thread, labels->epoch, labels->size, labels->age, labels->kind,
+		labels->allocator
+	};
 
 	return keyed_hash(&table->key, stack->frames, stack->frame_count * sizeof(*stack->frames)) ^
 	       hash_table_word_hash(table, keyed_hash(&table->key, numbers, sizeof(numbers)));

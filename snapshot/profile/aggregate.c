@@ -2,6 +2,7 @@
 #include "snapshot/profile/aggregate.h"
 
 #include "base/array.h"
+#include "snapshot/profile/hook_labels.h"
 #include "snapshot/profile/word_index.h"
 #include "snapshot/size_age.h"
 
@@ -16,6 +17,7 @@ struct work {
 	const struct block_selection *selection;
 	unsigned labels;                         // enum block_label
 	struct birth_line ages[AGE_CLASSES - 1]; // where each class of ages but the youngest begins
+	struct hook_labels hooks;                // where kinds or allocators are asked for
 	struct aggregate *result;
 	struct table_view *view;
 	uint32_t *index;           // by ref - first ref: position in result->stacks + 1; 0 = none
@@ -82,15 +84,21 @@ static struct profile_labels labels_of(const struct work *work, const struct blo
 		labels.age = age_class(work, record);
 	if (work->labels & LABEL_DUMP)
 		labels.epoch = record->epoch;
+	if (work->labels & LABEL_KIND)
+		labels.kind = hook_label(work->hooks.kind, record);
+	if (work->labels & LABEL_ALLOCATOR)
+		labels.allocator = hook_label(work->hooks.allocator, record);
 	return labels;
 }
 
-_Static_assert(SIZE_CLASSES < 1 << 7 && AGE_CLASSES < 1 << 4 && HS_SAMPLES_MAX < 1 << 11, "a key fits into 43 bits");
+_Static_assert(SIZE_CLASSES < 1 << 7 && AGE_CLASSES < 1 << 4 && HS_SAMPLES_MAX < 1 << 11, "43 bits with the thread");
+_Static_assert(HS_HOOKS_MAX < 1 << 10, "and twice 10 for its hook");
 
 // 0 = nothing is said of the block.
 static uint64_t key_of(const struct profile_labels *labels, uint32_t samples)
 {
-	return (uint64_t)labels->thread << 22 | (uint64_t)labels->size << 15 | (uint64_t)labels->age << 11 | samples;
+	return (uint64_t)labels->kind << 53 | (uint64_t)labels->allocator << 43 | (uint64_t)labels->thread << 22 |
+	       (uint64_t)labels->size << 15 | (uint64_t)labels->age << 11 | samples;
 }
 
 static struct stack_totals *totals_counted(struct work *work, uint32_t ref, uint64_t key,
@@ -289,7 +297,9 @@ static struct hs_error *begin(struct work *work, const struct aggregate_options 
 	work->selection = options->selection;
 	work->result->has_cohorts = options->selection->cohort_epoch_count > 0;
 	work->labels = options->selection->labels;
-	if (work->labels & LABEL_AGE && !ticks_per_us)
+	if (work->labels & (LABEL_KIND | LABEL_ALLOCATOR))
+		error = hook_labels_find(work->view, &work->hooks);
+	if (!error && work->labels & LABEL_AGE && !ticks_per_us)
 		return hs_error_create(HS_ERROR_BAD_DATA, "the region does not say how fast its clock is");
 	for (unsigned i = 0; i < AGE_CLASSES - 1 && work->labels & LABEL_AGE && !error; i++)
 		error = birth_line_init(&work->ages[i],

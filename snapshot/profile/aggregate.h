@@ -10,9 +10,11 @@
 
 // One stack that anything was allocated from since attach.
 struct stack_totals {
-	uint32_t node;                     // ref of its innermost frame
-	uint32_t samples_per_block;        // that fell into each of its live blocks; 0 = not counted
-	struct profile_labels labels;      // of its live blocks; the thread is its index in the history, + 1
+	uint32_t node;              // ref of its innermost frame
+	uint32_t samples_per_block; // that fell into each of its live blocks; 0 = not counted
+	// of its live blocks; the thread is its index in the history, + 1, kind and allocator are as hook_label has
+	// them
+	struct profile_labels labels;
 	double alloc_objects, alloc_bytes; // since attach, estimated; exact up to 2^53. Never below `live`
 	struct estimate live;              // now
 };
@@ -63,7 +65,7 @@ struct aggregate_options {
 // deinitialized after success. HS_ERROR_NO_MEMORY; HS_ERROR_SYSTEM: no address space.
 struct hs_error *aggregate_make(struct table_view *view, struct aggregate *ret) HS_MUST_CHECK;
 // Of a selection: what is known of its blocks alone, so of what was allocated no more than what is live. Errors as of
-// record_filter_init, too.
+// record_filter_init and hook_labels_find, too.
 struct hs_error *aggregate_make_of(struct table_view *view, const struct aggregate_options *options,
 				   struct aggregate *ret) HS_MUST_CHECK;
 void aggregate_deinit(struct aggregate *aggregate);

@@ -124,6 +124,49 @@ static void test_part(void)
 	made_region_deinit(&region);
 }
 
+// By the functions that made them: kinds and allocators of hooks are those of hook_labels_test.
+static void test_hooks(void)
+{
+	static const struct {
+		unsigned labels;
+		size_t stacks; // that are told apart, with those of counted samples
+	} cases[] = {
+		{ 0, 2 },
+		{ LABEL_KIND, 4 },
+		{ LABEL_ALLOCATOR, 4 },
+		{ LABEL_KIND | LABEL_ALLOCATOR, 5 },
+		{ LABEL_KIND | LABEL_THREAD, 7 },
+	};
+	static const uint16_t hooks[BLOCKS] = { 1, 2, 3, 0, 1, 1, 9, 2 }; // there are three
+	static const char *const names[] = { "malloc", "calloc", "malloc" };
+	struct made_region region;
+
+	make(&region);
+	region.header->stable.hook_count = 3;
+	for (size_t i = 0; i < 3; i++) {
+		struct hook_record *hook = (struct hook_record *)(region.bytes + HS_OFFSET_HOOKS) + i;
+
+		strcpy(hook->name, names[i]);
+		hook->module = i == 2;
+	}
+	for (size_t i = 0; i < BLOCKS; i++)
+		((struct block_record *)made_ref(&region, region.records - BLOCKS + (uint32_t)i))->hook = hooks[i];
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct block_selection all = { .labels = cases[i].labels };
+		struct aggregate aggregate = sum(&region, &all);
+		double live = 0;
+
+		CHECK_EQUAL(aggregate.counted.count, cases[i].stacks);
+		for (size_t j = 0; j < aggregate.counted.count; j++)
+			live += aggregate.counted.items[j].live.bytes;
+		for (size_t j = 0; j < aggregate.stacks.count; j++)
+			live += aggregate.stacks.items[j].live.bytes;
+		CHECK(live == aggregate.live.bytes);
+		aggregate_deinit(&aggregate);
+	}
+	made_region_deinit(&region);
+}
+
 // Blocks of before a dump and after it.
 static void test_dumps(void)
 {
@@ -189,6 +232,7 @@ int main(void)
 {
 	test_cohorts();
 	test_dumps();
+	test_hooks();
 	test_labels();
 	test_part();
 	return CHECK_RESULT();

@@ -376,7 +376,7 @@ static void test_hostile_records(void)
 	for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
 		for (size_t i = 0; i < sizeof(intervals) / sizeof(intervals[0]); i++) {
 			for (size_t n = 0; n < sizeof(samples) / sizeof(samples[0]); n++) {
-				const struct block_record record = { .size = sizes[s],
+				const struct block_record record = { .size_and_hook = sizes[s],
 								     .interval = intervals[i],
 								     .samples = samples[n] & HS_SAMPLES_MAX };
 				struct estimate one = { 0 };
@@ -385,7 +385,7 @@ static void test_hostile_records(void)
 				estimate_add(&one, &record);
 				estimate_add(&sum, &record);
 				CHECK(one.objects >= 1 && one.objects <= interval + 2);
-				CHECK(one.bytes >= (double)sizes[s] && one.bytes < 0x1p66);
+				CHECK(one.bytes >= (double)record.size && one.bytes < 0x1p66);
 				CHECK(one.objects_variance >= 0 && one.objects_variance <= interval * interval);
 				CHECK(one.bytes_variance >= 0 && one.bytes_variance <= interval * interval * 1.000001);
 			}

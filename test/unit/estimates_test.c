@@ -320,7 +320,7 @@ static void allocate(const struct population *population, struct thread_slot *sl
 		     struct sums *sums)
 {
 	struct choice choice = choose(slot, size, fault);
-	struct block_record record = { .size = size,
+	struct block_record record = { .size_and_hook = size,
 				       .interval = choice.interval,
 				       .samples = choice.samples & HS_SAMPLES_MAX };
 

@@ -271,7 +271,7 @@ enum { OLD_SIZE = 3000, NEW_SIZE = 3500 }; // so large that the seed below keeps
 static void write_record(uint64_t size)
 {
 	*(struct block_record *)made_ref(&made, *entry) =
-		(struct block_record){ .size = size, .interval = INTERVAL, .epoch = 1 };
+		(struct block_record){ .size_and_hook = size, .interval = INTERVAL, .epoch = 1 };
 }
 
 // The block is released, and the next one at its address has the same record.

@@ -34,12 +34,13 @@ static void test_several_left(void)
 	reentry_leave(slot);
 	CHECK_EQUAL(slot->shared.counters[COUNTER_abandoned], COUNT + 10);
 	for (unsigned i = 0; i < COUNT; i++) {
-		CHECK_EQUAL(reentry_comes_back(slot, (uint64_t)guards[i]), i > 0); // the first one's place was needed
+		CHECK_EQUAL(reentry_comes_back(slot, (uint64_t)guards[i], &operator_island),
+			    i > 0); // the first one's place was needed
 		if (i == 0)
 			continue;
 		CHECK_EQUAL(slot->shared.guard, (uint64_t)guards[i]);
 		reentry_leave(slot);
-		CHECK(!reentry_comes_back(slot, (uint64_t)guards[i])); // once
+		CHECK(!reentry_comes_back(slot, (uint64_t)guards[i], &operator_island)); // once
 	}
 	CHECK_EQUAL(slot->shared.counters[COUNTER_abandoned], 1 + 10);
 	payload_region_deinit(&made);
@@ -75,7 +76,7 @@ static void test_forgotten(void)
 			leave_elsewhere(slot, guards + i);
 	for (unsigned i = 0; i < HS_LEFT_GUARDS + 1; i++)
 		CHECK_EQUAL(forgotten((uint64_t)(guards + i)), 1);
-	CHECK(!reentry_comes_back(slot, (uint64_t)guards)); // it does, but too late
+	CHECK(!reentry_comes_back(slot, (uint64_t)guards, &operator_island)); // it does, but too late
 	CHECK_EQUAL(forgotten((uint64_t)guards), 0);
 	for (unsigned i = HS_LEFT_GUARDS + 1; i < HS_FORGOTTEN_GUARDS + HS_LEFT_GUARDS + 1; i++)
 		leave_elsewhere(slot, guards + i);

@@ -120,7 +120,7 @@ static inline uint32_t made_record(struct made_region *region, uint64_t size, ui
 	uint32_t ref = made_unit(region, &region->records, &region->records_end);
 
 	*(struct block_record *)made_ref(region, ref) =
-		(struct block_record){ .size = size, .stack = stack, .interval = 1, .epoch = 1 };
+		(struct block_record){ .size_and_hook = size, .stack = stack, .interval = 1, .epoch = 1 };
 	return ref;
 }
 

@@ -192,8 +192,8 @@ static struct profile_location locations[] = {
 };
 static uint32_t frames[] = { 0, 1, 2, 0 };
 static struct profile_sample samples[] = {
-	{ 0, 3, 0, { 2, 0, 5, 3 }, { 10, 1000, 4, 40000, 4, 2500, 25e6 } },
-	{ 3, 1, 2, { 1, UINT32_MAX, 63, 8 }, { 1, 100, 1, 100, 1, 0, 0 } },
+	{ 0, 3, 0, { 2, 0, 5, 3, 1, 2 }, { 10, 1000, 4, 40000, 4, 2500, 25e6 } },
+	{ 3, 1, 2, { 1, UINT32_MAX, 63, 8, 2, 0 }, { 1, 100, 1, 100, 1, 0, 0 } },
 	{ 4, 0, 0, { 0 }, { 2, 20, 1, 10, 1, 0, 0 } },
 };
 static char main_thread[] = "main (1)", worker[] = "w|o: rker (23)", part[] = "older than 10 s | of thread x";
@@ -256,6 +256,10 @@ static void check_samples(const struct heap_profile *read)
 		CHECK_EQUAL(a->samples_per_block, b->samples_per_block);
 		CHECK_STRING(a->labels.thread ? read->label_texts[a->labels.thread - 1] : "",
 			     b->labels.thread ? label_texts[b->labels.thread - 1] : "");
+		CHECK_STRING(a->labels.kind ? read->label_texts[a->labels.kind - 1] : "",
+			     b->labels.kind ? label_texts[b->labels.kind - 1] : "");
+		CHECK_STRING(a->labels.allocator ? read->label_texts[a->labels.allocator - 1] : "",
+			     b->labels.allocator ? label_texts[b->labels.allocator - 1] : "");
 		CHECK_EQUAL(a->labels.epoch, b->labels.epoch);
 		CHECK_EQUAL(a->labels.size, b->labels.size);
 		CHECK_EQUAL(a->labels.age, b->labels.age);

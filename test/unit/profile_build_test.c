@@ -278,18 +278,20 @@ static void test_hostile_modules(void)
 	end(&built);
 }
 
-// Sizes that no heap can hold: the sums stay sums of what the samples say, and positive.
+// Totals that no process can reach: the sums stay sums of what the samples say, and positive.
 static void check_hostile_sizes(uint64_t size, uint64_t allocations)
 {
 	struct built built;
 	const struct heap_profile *profile = &built.profile;
-	int64_t live = 0, allocated = 0;
+	int64_t live = 0, allocated = 0, bytes = 0;
 
 	begin(&built);
 	for (uint32_t i = 0; i < 4; i++) {
+		const uint64_t large = i == 3 ? UINT64_MAX : size;
 		uint32_t node = made_node(&built.region, i, made_frame(0x555555555101 + i, 1), 0);
 
-		made_block(&built.region, 0x5000 + 16 * i, i == 3 ? UINT64_MAX : size, node);
+		made_block(&built.region, 0x5000 + 16 * i, large, node);
+		made_slot(&built.region, 1 + i)->totals[0] = (struct totals_entry){ node, 1, large };
 		((struct stack_node *)made_ref(&built.region, node))->alloc_objects = allocations;
 	}
 	build(&built);
@@ -300,9 +302,11 @@ static void check_hostile_sizes(uint64_t size, uint64_t allocations)
 		CHECK(sample->values.live_bytes >= 0 && sample->values.live_objects >= 0 &&
 		      sample->values.alloc_bytes >= 0 && sample->values.alloc_objects >= 0);
 		CHECK(!__builtin_add_overflow(live, sample->values.live_bytes, &live));
+		CHECK(!__builtin_add_overflow(bytes, sample->values.alloc_bytes, &bytes));
 		CHECK(!__builtin_add_overflow(allocated, sample->values.alloc_objects, &allocated));
 	}
 	CHECK_EQUAL(profile->total.live_bytes, live);
+	CHECK_EQUAL(profile->total.alloc_bytes, bytes);
 	CHECK_EQUAL(profile->total.alloc_objects, allocated);
 	CHECK_EQUAL(profile->total.live_objects, 4);
 	CHECK(built.view.damaged > 0);

@@ -115,6 +115,11 @@ static void label(struct hand_profile *hand, char *const *texts, const struct pr
 		hand->profile.samples[i].labels = labels[i];
 }
 
+static const char *text_of(const struct heap_profile *profile, uint32_t label)
+{
+	return label ? profile->label_texts[label - 1] : "-";
+}
+
 // Which labels keep a stack apart is the caller's to say; texts are the same where they read the same.
 static void test_labels(void)
 {
@@ -122,19 +127,22 @@ static void test_labels(void)
 	static const struct hand_sample before[] = { { "a", 10, 1, 10, 1, 0 }, { "a", 20, 2, 20, 2, 0 } },
 					after[] = { { "a", 15, 2, 15, 2, 0 }, { "a", 90, 3, 90, 3, 0 } };
 	static char *const old_texts[] = { "one", "two", "three" }, *const new_texts[] = { "three", "two", "one" };
-	static const struct profile_labels old_labels[] = { { .thread = 1, .size = 3, .age = 1, .epoch = 1 },
-							    { .thread = 2, .size = 3, .age = 2, .epoch = 1 } },
-					   new_labels[] = { { .thread = 3, .size = 3, .age = 2, .epoch = 2 },
-							    { .thread = 9, .size = 4, .age = 2, .epoch = 2 } };
+	static const struct profile_labels
+		old_labels[] = { { .thread = 1, .size = 3, .age = 1, .epoch = 1, .kind = 3 },
+				 { .thread = 2, .size = 3, .age = 2, .epoch = 1, .kind = 1 } },
+		new_labels[] = { { .thread = 3, .size = 3, .age = 2, .epoch = 2, .kind = 1 },
+				 { .thread = 9, .size = 4, .age = 2, .epoch = 2, .allocator = 2 } };
 	static const struct {
 		unsigned labels;
-		const char *expected; // bytes/blocks thread size age
+		const char *expected; // bytes/blocks thread size age; and with those: kind allocator
 	} cases[] = {
 		{ 0, "75/2 - 0 0\n" },
 		{ MERGE_THREAD, "5/1 one 0 0\n90/3 - 0 0\n-20/-2 two 0 0\n" },
 		{ MERGE_SIZE, "-15/-1 - 3 0\n90/3 - 4 0\n" },
 		{ MERGE_AGE, "85/3 - 0 2\n-10/-1 - 0 1\n" },
 		{ MERGE_THREAD | MERGE_AGE, "15/2 one 0 2\n90/3 - 0 2\n-10/-1 one 0 1\n-20/-2 two 0 2\n" },
+		{ MERGE_KIND, "5/1 - 0 0 three -\n90/3 - 0 0 - -\n-20/-2 - 0 0 one -\n" },
+		{ MERGE_ALLOCATOR, "-15/-1 - 0 0 - -\n90/3 - 0 0 - two\n" },
 	};
 	struct hand_profile old, new;
 	struct profile_diff diff;
@@ -153,11 +161,15 @@ static void test_labels(void)
 
 			CHECK_EQUAL(sample->frame_count, 1);
 			CHECK_EQUAL(sample->labels.epoch, 0);
-			at += (size_t)snprintf(
-				text + at, sizeof(text) - at, "%" PRId64 "/%" PRId64 " %s %u %u\n",
-				sample->values.live_bytes, sample->values.live_objects,
-				sample->labels.thread ? diff.profile.label_texts[sample->labels.thread - 1] : "-",
-				(unsigned)sample->labels.size, (unsigned)sample->labels.age);
+			at += (size_t)snprintf(text + at, sizeof(text) - at, "%" PRId64 "/%" PRId64 " %s %u %u",
+					       sample->values.live_bytes, sample->values.live_objects,
+					       text_of(&diff.profile, sample->labels.thread),
+					       (unsigned)sample->labels.size, (unsigned)sample->labels.age);
+			if (cases[i].labels & (MERGE_KIND | MERGE_ALLOCATOR))
+				at += (size_t)snprintf(text + at, sizeof(text) - at, " %s %s",
+						       text_of(&diff.profile, sample->labels.kind),
+						       text_of(&diff.profile, sample->labels.allocator));
+			at += (size_t)snprintf(text + at, sizeof(text) - at, "\n");
 		}
 		CHECK_STRING(text, cases[i].expected);
 		profile_diff_deinit(&diff);

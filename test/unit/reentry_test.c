@@ -161,11 +161,12 @@ static void test_left(void)
 	CHECK_EQUAL(slot->shared.counters[COUNTER_abandoned], 1);
 	reentry_leave(slot);
 	CHECK(reentry_leave_original(slot));
-	CHECK(!reentry_is_shared(slot, frame));
+	CHECK(!reentry_is_shared(slot, frame, &operator_island));
 	CHECK_EQUAL(slot->shared.counters[COUNTER_abandoned], 0);
 	CHECK_EQUAL(slot->shared.guard, (uint64_t)guard);
+	CHECK_EQUAL(slot->hook, operator_island.hook_index); // its block is not the other one's
 	reentry_leave(slot);
-	CHECK(reentry_is_shared(slot, frame)); // once
+	CHECK(reentry_is_shared(slot, frame, &operator_island)); // once
 	payload_region_deinit(&made);
 
 	// Where the other one still runs, what has come back is another thread's, as it seems. It is not left any more.
@@ -173,7 +174,7 @@ static void test_left(void)
 	CHECK_EQUAL(reentry_enter(slot, (uint64_t)guard, &operator_island), OUTERMOST);
 	reentry_enter_original(slot);
 	CHECK_EQUAL(reentry_enter(slot, (uint64_t)further, &malloc_island), OUTERMOST);
-	CHECK(reentry_is_shared(slot, frame));
+	CHECK(reentry_is_shared(slot, frame, &operator_island));
 	CHECK_EQUAL(slot->shared.left_guards[0], 0);
 	CHECK_EQUAL(slot->shared.guard, (uint64_t)further);
 	CHECK_EQUAL(slot->shared.counters[COUNTER_abandoned], 1);

@@ -6,6 +6,7 @@
 #include "made_region.h"
 
 #include "attach/region/layout_13.h"
+#include "attach/region/layout_14.h"
 #include "attach/region/region_access.h"
 #include "snapshot/copy/table_copy.h"
 #include "snapshot/profile/aggregate.h"
@@ -83,10 +84,22 @@ static int open_region(const char *name, uint64_t *size_ret)
 }
 
 struct found {
+	struct table_view *view;
 	uint64_t blocks[SIZES];
 	uint32_t threads[SIZES];
 	unsigned thread_count;
 };
+
+// The target makes its blocks by malloc and calloc; until version 13 no record says so.
+static void check_hook(const struct table_view *view, const struct block_record *record)
+{
+	const struct hook_record *hook = record->hook ? table_hook(view, record->hook - 1u) : NULL;
+
+	if (view->layout->abi_version > 13)
+		CHECK(hook && (strcmp(hook->name, "malloc") == 0 || strcmp(hook->name, "calloc") == 0));
+	else
+		CHECK_EQUAL(record->hook, 0);
+}
 
 static void find_block(uint64_t address, uint32_t ref, const struct block_record *record, void *context)
 {
@@ -97,6 +110,7 @@ static void find_block(uint64_t address, uint32_t ref, const struct block_record
 	CHECK(address % 16 == 0);
 	if (record->size / 8 < SIZES)
 		found->blocks[record->size / 8]++;
+	check_hook(found->view, record);
 	while (i < found->thread_count && found->threads[i] != record->thread)
 		i++;
 	if (i == found->thread_count && i < SIZES)
@@ -106,7 +120,7 @@ static void find_block(uint64_t address, uint32_t ref, const struct block_record
 static void check_blocks(struct table_view *view, const struct account *account)
 {
 	const uint32_t *tids = (const uint32_t *)(view->bytes + view->layout->threads.offset);
-	struct found found = { 0 };
+	struct found found = { .view = view };
 
 	table_visit_blocks(view, find_block, &found);
 	for (size_t i = 0; i < SIZES; i++)
@@ -281,7 +295,7 @@ static void test_whole(const struct region_layout *frozen)
 
 	memset(&header, 0xff, sizeof(header));
 	region_layout_header(frozen, &header, &header_found);
-	CHECK_EQUAL(zeros(&header_found, sizeof(header_found)), 16 + 56 + 56 + 20 + 56 + 40 + 56 + 4 + 24);
+	CHECK_EQUAL(zeros(&header_found, sizeof(header_found)), 16 + 56 + 56 + 12 + 56 + 40 + 56 + 4 + 24);
 	memset(&slot, 0xff, sizeof(slot));
 	region_layout_slot(frozen, &slot, &slot_found);
 	CHECK_EQUAL(zeros(&slot_found, sizeof(slot_found)), 4 + 16); // `reserved`, and what is behind it
@@ -333,6 +347,7 @@ static const struct {
 	const char *regions[2];
 } kept[] = {
 	{ &region_layout_13, { "13_exact", "13_sampled" } },
+	{ &region_layout_14, { "14_exact", "14_sampled" } },
 };
 
 int main(void)

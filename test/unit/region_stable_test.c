@@ -129,11 +129,17 @@ static void test_own(void)
 // The message says which version attached, and what to do; what a target has written there cannot reach the terminal.
 static void test_versions(void)
 {
-	struct stable_header newer = other_version(HS_ABI_VERSION + 1), older = other_version(HS_ABI_VERSION - 1);
+	struct stable_header newer = other_version(HS_ABI_VERSION + 1), earlier = other_version(HS_ABI_STABLE_SINCE),
+			     older = other_version(HS_ABI_STABLE_SINCE - 1);
 	struct hs_error *error = region_check_own(&newer);
 
 	CHECK(error && error->code == HS_ERROR_REFUSED && strstr(error->message, "heapsnap 7.8.9 (ABI ") &&
 	      strstr(error->message, "too old") && strstr(error->message, "detach"));
+	hs_error_destroy(error);
+	CHECK(region_check_version(&earlier) == NULL);
+	error = region_check_own(&earlier);
+	CHECK(error && error->code == HS_ERROR_REFUSED && strstr(error->message, "heapsnap 7.8.9 (ABI 13)") &&
+	      strstr(error->message, "change nothing"));
 	hs_error_destroy(error);
 	error = region_check_version(&older);
 	CHECK(error && error->code == HS_ERROR_REFUSED && strstr(error->message, "heapsnap 7.8.9 (ABI ") &&

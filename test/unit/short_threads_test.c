@@ -69,7 +69,7 @@ static struct sampling_credit *current_credit(void)
 
 static struct choice note(uint64_t size, struct choice choice)
 {
-	const struct block_record record = { .size = size,
+	const struct block_record record = { .size_and_hook = size,
 					     .interval = choice.interval,
 					     .samples = choice.samples & HS_SAMPLES_MAX };
 

@@ -46,6 +46,8 @@ static void test_view_words(void)
 		{ "report x --by thread", ROWS_THREAD },
 		{ "report x --by size", ROWS_SIZE },
 		{ "report x --by age", ROWS_AGE },
+		{ "report x --by kind", ROWS_KIND },
+		{ "report x --by allocator", ROWS_ALLOCATOR },
 	};
 	struct options options;
 
@@ -53,7 +55,7 @@ static void test_view_words(void)
 		options = good(units[i].line);
 		CHECK_EQUAL(view_words_unit(&options.view), units[i].unit);
 	}
-	CHECK_STRING(row_unit_name(ROWS_AGE), "age");
+	CHECK_STRING(row_unit_name(ROWS_ALLOCATOR), "allocator");
 	options = good("report x --focus a --ignore b --focus c --sort alloc-blocks --all-frames");
 	CHECK_EQUAL(options.view.filter_count, 3);
 	CHECK(options.view.filters[1].kind == STACK_IGNORE && options.view.filters[2].kind == STACK_FOCUS);
@@ -71,7 +73,8 @@ static void test_view_words(void)
 	CHECK_EQUAL(good("report ./123").pid_count, 0);
 	CHECK_STRING(good("diff 1 2").paths[1], "2"); // of files alone
 	CHECK_STRING(good("diff a b -o c").output, "c");
-	bad("report x --by sites", "--by expects site, function, line, file, module, thread, size or age, got 'sites'");
+	bad("report x --by sites",
+	    "--by expects site, function, line, file, module, thread, size, age, kind or allocator, got 'sites'");
 	bad("report x --sort size", "--sort expects live-bytes, live-blocks, alloc-bytes, alloc-blocks, error or name");
 	bad("report x --sort cumulative", "--sort expects");
 	bad("report x --focus (", "--focus: '(' is not a regular expression");
