@@ -116,7 +116,7 @@ static __attribute__((noinline)) int run(int argc, char **argv, bool has_stack)
 		fprintf(stderr,
 			"heapsnap: the limit of its own stack is below %d KiB: raise it (ulimit -s), and try again\n",
 			HS_TOOL_STACK >> 10);
-		return refused(&options);
+		return (int)refused(&options);
 	}
 	console_init(&options);
 	error = hs_tool_begin();
@@ -124,7 +124,7 @@ static __attribute__((noinline)) int run(int argc, char **argv, bool has_stack)
 		error = hs_debuginfod_begin(options.debuginfod_ns, &options.debuginfod);
 	if (error) {
 		(void)console_fail(&options, error);
-		return refused(&options);
+		return (int)refused(&options);
 	}
 
 	const enum exit_status status = written(&options, run_command(&options));

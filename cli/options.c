@@ -129,7 +129,8 @@ static bool take_output(struct options *options, const char *text)
 static bool take_format(struct options *options, const char *text)
 {
 	return profile_format_named(text, &options->format) ||
-	       options_refuse(options, "--format expects pprof, html, collapsed, speedscope, json or text, got '%s'", text);
+	       options_refuse(options, "--format expects pprof, html, collapsed, speedscope, json or text, got '%s'",
+			      text);
 }
 
 static bool take_at_exit(struct options *options, const char *text)

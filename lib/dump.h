@@ -28,9 +28,9 @@ struct hs_dump_options {
 
 struct hs_dump_result {
 	struct heap_profile profile;
-	struct profile_view view;                      // of it
-	uint64_t file_bytes;                           // written; of pprof compressed
-	uint64_t stopped_ns;                           // for how long threads were stopped; 0 = none was
+	struct profile_view view; // of it
+	uint64_t file_bytes;      // written; of pprof compressed
+	uint64_t stopped_ns;      // for how long threads were stopped; 0 = none was
 	uint64_t copy_ns, symbolize_ns, total_ns;
 };
 

@@ -3,6 +3,8 @@
 without heapsnap; and what run says of processes that it does not record.
 usage: run_children.py [CASE...]"""
 
+# Longer than 500 lines: the cases are of one command, and share what reads its summary.
+
 import contextlib
 import fcntl
 import glob

@@ -156,7 +156,10 @@ static void test_patterns(void)
 	CHECK(!frame_rules_create(&rules));
 	for (size_t i = 0; rules && i < sizeof(allocators) / sizeof(allocators[0]); i++) {
 		char *text = demangle(allocators[i]);
-		const struct frame_text frame = { text ? text : allocators[i], allocators[i], "", "/bin/app", false };
+		const struct frame_text frame = { .function = text ? text : allocators[i],
+						  .system_name = allocators[i],
+						  .file = "",
+						  .module = "/bin/app" };
 		const enum frame_class class = frame_rules_judge(rules, &frame).class;
 
 		const bool is_own = class == FRAME_OWN || class == FRAME_UNKNOWN;

@@ -132,27 +132,26 @@ static void test_json(void)
 	made_named_free(made);
 }
 
-static const char report[] =
-	"heapsnap report of a\\x1bb (PID 42), taken 2023-11-14T22:13:20Z\n"
-	"  RSS                9 B  (anonymous 8 B, swapped 0 B, at its peak 10 B)\n"
-	"  recorded           2 s\n"
-	"  live             407 B  in 5 blocks (±49 %)\n"
-	"  allocated      1.0 KiB  in 13 blocks; 514 B/s, 7 blocks/s\n"
-	"  sampled           64 B  the mean interval now\n"
-	"  Incomplete: 3 gone; a fact.\n"
-	"\n"
-	"        live      error       blocks      allocated  site\n"
-	"       400 B                       4         1000 B  shop::put(int)  leak.cpp:18\n"
-	"        < main\n"
-	"      -100 B                      -1            0 B  shop::put(int)  leak.cpp:18\n"
-	"        < put < main\n"
-	"         7 B      ±90 B            1            7 B  [stack unknown]\n"
-	"         0 B                       0           20 B  main\n"
-	"\n"
-	"Ledger (! = something is missing from the profile)\n"
-	"                    12  seen\n"
-	"!                    3  gone\n"
-	"!                       a fact\n";
+static const char report[] = "heapsnap report of a\\x1bb (PID 42), taken 2023-11-14T22:13:20Z\n"
+			     "  RSS                9 B  (anonymous 8 B, swapped 0 B, at its peak 10 B)\n"
+			     "  recorded           2 s\n"
+			     "  live             407 B  in 5 blocks (±49 %)\n"
+			     "  allocated      1.0 KiB  in 13 blocks; 514 B/s, 7 blocks/s\n"
+			     "  sampled           64 B  the mean interval now\n"
+			     "  Incomplete: 3 gone; a fact.\n"
+			     "\n"
+			     "        live      error       blocks      allocated  site\n"
+			     "       400 B                       4         1000 B  shop::put(int)  leak.cpp:18\n"
+			     "        < main\n"
+			     "      -100 B                      -1            0 B  shop::put(int)  leak.cpp:18\n"
+			     "        < put < main\n"
+			     "         7 B      ±90 B            1            7 B  [stack unknown]\n"
+			     "         0 B                       0           20 B  main\n"
+			     "\n"
+			     "Ledger (! = something is missing from the profile)\n"
+			     "                    12  seen\n"
+			     "!                    3  gone\n"
+			     "!                       a fact\n";
 
 static void test_report(void)
 {

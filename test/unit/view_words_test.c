@@ -87,7 +87,7 @@ static void test_view_words(void)
 	CHECK_STRING(good("report x -o y").output, "y");
 	bad("report x -o y.svg", "no format of heapsnap ends as y.svg does: .pb.gz");
 	bad("diff a b -o - --json", "both want standard output");
-	bad("diff a b -o c/", "-o DIR/ is only valid with dump; add a file name to c/\n");
+	bad("diff a b -o c/", "-o DIR/ is only valid with dump and run; add a file name to c/\n");
 	CHECK_STRING(good("dump 1 -o c/ --format json").output, "c/");
 }
 
