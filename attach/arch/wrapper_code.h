@@ -20,7 +20,8 @@ enum {
 enum callee_kind {
 	CALLEE_OTHER,
 	CALLEE_ALLOCATES, // returns a block of the size that its arguments say, or 0
-	CALLEE_HARMLESS,  // frees, clears a block, says where errno is, …: part of an allocation
+	CALLEE_HARMLESS,  // frees, says where errno is, …: part of an allocation
+	CALLEE_CLEARS,    // so too where it fills the whole block with zeros, which its second argument says
 	CALLEE_ENDS,      // never returns
 };
 

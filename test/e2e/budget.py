@@ -8,6 +8,7 @@ import time
 import profiles
 from harness import (Target, Unharmed, attach, check, check_equal, detach, dump, heapsnap, run_test, say, temporary_directory)
 
+OWN = ("--own", "^site_")  # functions that only allocate for their caller are no sites otherwise
 SECONDS = 60  # within which an interval follows the load
 FEW = 120      # records that no budget is too small for
 MANY = 200000  # so many that the Bloom filter excludes nothing
@@ -52,7 +53,7 @@ def follows_the_load():
     say(f"  under load: one sample in {busy['interval_most']} bytes, cost {busy['cost_most_percent']} %")
     churned = 3000000
     check_equal(target.ask(f"churn {churned}"), "done", "answer")
-    report = dump(target.pid, path)
+    report = dump(target.pid, path, *OWN)
     check(ledger(report, "allocations") < blocks(path, "site_churn").alloc_objects, "all of the churn was recorded")
     check_equal(blocks(path, "site_churn").live_objects, 0, "live blocks of the churn")
     check_equal(blocks(path, "site_keep").live_objects, FEW, "blocks from before the load")
@@ -81,7 +82,7 @@ def downsamples_what_there_is():
     path = temporary_directory() + "/downsampled.pb.gz"
     attach(target.pid, "--budget", "100")
     check_equal(target.ask(f"keep {MANY}"), "done", "answer")
-    report = dump(target.pid, path, "--errors")
+    report = dump(target.pid, path, "--errors", *OWN)
     check_estimate(report, "site_keep", MANY)
     check(report["samples"] > MANY // 10, f"only {report['samples']} records, with all of the time for a budget")
 
@@ -93,7 +94,7 @@ def downsamples_what_there_is():
     say(f"  records downsampled to one sample in {busy['downsampled_to']} bytes, now one in {busy['interval_least']}")
     text = heapsnap("status", target.pid)
     check(" downsampled to one sample in " in text.stdout + text.stderr, f"status does not tell: {text}")
-    downsampled = dump(target.pid, path, "--errors")
+    downsampled = dump(target.pid, path, "--errors", *OWN)
     site = check_estimate(downsampled, "site_keep", MANY)
     check(0 < downsampled["samples"] < report["samples"] / 4, f"{downsampled['samples']} records of {report['samples']}")
     check(ledger(downsampled, "downsampled") > 0, "the ledger says nothing of what was given up")
@@ -101,7 +102,7 @@ def downsamples_what_there_is():
 
     until(target, "rest 50", lambda now: now.get("interval_most") == 1, "every allocation again after the load")
     check_equal(target.ask(f"hold {FEW}"), "done", "answer")
-    again = dump(target.pid, path, "--errors")
+    again = dump(target.pid, path, "--errors", *OWN)
     check_estimate(again, "site_keep", MANY)
     hold = check_estimate(again, "site_hold", FEW)
     check(hold["live_bytes_error"] >= again["interval_most"], f"others may have come while not all were recorded: {hold}")

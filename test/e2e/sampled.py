@@ -11,6 +11,7 @@ import os
 import profiles
 from harness import Failure, Target, Unharmed, attach, check, check_equal, detach, dump, run_test, say, temporary_directory
 
+OWN = ("--own", "^site_")  # functions that only allocate for their caller are no sites otherwise
 THREADS = 4
 REST = 1 << 20  # bytes
 SITES = ["site_small", "site_medium", "site_mixed", "site_large", "site_huge", "site_passing"]
@@ -100,7 +101,7 @@ def check_memory(report, ledger):
 
 def check_profile(target, interval, counted, truth, directory):
     path, plain = os.path.join(directory, "errors.pb.gz"), os.path.join(directory, "plain.pb.gz")
-    report = dump(target.pid, path, "--errors")
+    report = dump(target.pid, path, "--errors", *OWN)
     dump(target.pid, plain)
     profile, sites = profiles.read(path), profiles.by_innermost(path)
     profiles.check_reader_is_content(path)

@@ -8,6 +8,7 @@ import re
 import profiles
 from harness import Target, attach, check, check_equal, detach, dump, heapsnap, run_test, say, temporary_directory
 
+OWN = ("--own", "^in_")  # functions that only allocate for their caller are no sites otherwise
 THREADS, BLOCKS, SIZE = 2000, 10, 1000
 QUIET, QUIET_SIZE = 300, 512
 ERRORS = 8  # of its standard errors: how far an estimate may be from the truth
@@ -33,7 +34,7 @@ def at_an_interval(path):
     attach(target.pid, "--sample", "64K")
     check_equal(target.ask(f"threads {THREADS}"), "done", "answer")
     check_equal(target.ask(f"coroutines {THREADS}"), "done", "answer")
-    report = dump(target.pid, path)
+    report = dump(target.pid, path, *OWN)
     for name in ("in_thread", "in_coroutine"):
         found = check_estimate(report, name, THREADS * BLOCKS, SIZE)
         check(found["live_objects_error"] < THREADS * BLOCKS / 10, f"some 300 samples have an error of some 6 %: {found}")
@@ -62,7 +63,7 @@ def under_a_budget(path):
             break
     check_equal(target.ask(f"keep {QUIET}"), "done", "answer")
     check_equal(target.ask(f"threads {THREADS}"), "done", "answer")
-    report = dump(target.pid, path, "--errors")
+    report = dump(target.pid, path, "--errors", *OWN)
     check(report["estimate"] and report["interval_most"] > 1, f"it was not sampled: {report['interval_most']}")
     check_quiet(report)
     check_estimate(report, "in_thread", THREADS * BLOCKS, SIZE)

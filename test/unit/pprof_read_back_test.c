@@ -186,9 +186,9 @@ static struct profile_function functions[] = {
 };
 static struct profile_line lines[] = { { 0, 11 }, { 1, 22 }, { 1, 0 } };
 static struct profile_location locations[] = {
-	{ 0x400200, 0, 0, 0, 2, false, false, false },
+	{ 0x400200, 0, 0, 0, 2, false, false, true },
 	{ 0x7f0000000030, 1, 1, 2, 0, false, false, false },
-	{ 0x400300, 0, 0, 2, 1, false, false, false },
+	{ 0x400300, 0, 0, 2, 1, false, false, true },
 };
 static uint32_t frames[] = { 0, 1, 2, 0 };
 static struct profile_sample samples[] = {
@@ -292,6 +292,7 @@ static void check_code(const struct heap_profile *read)
 		CHECK_EQUAL(a->module, b->module);
 		CHECK_EQUAL(a->line_count, b->line_count);
 		CHECK_EQUAL(a->first_line, b->first_line);
+		CHECK_EQUAL(a->is_wrapper, b->is_wrapper);
 	}
 	CHECK_EQUAL(read->function_count, COUNT(functions) + 1); // that of the unknown stack
 	CHECK_STRING(read->functions[1].name, work);

@@ -10,7 +10,7 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 // Where the code is, and what it calls.
-enum { CODE = 0x10000, MALLOC = 0x1000, CALLOC, REALLOC, FREE, END, OTHER, WRAPPER, FUNCTION };
+enum { CODE = 0x10000, MALLOC = 0x1000, CALLOC, REALLOC, FREE, END, OTHER, WRAPPER, CLEAR };
 // A call of 5 bytes that begins `at` bytes into the function.
 #define TO(at, to)                                                                                                     \
 	(uint8_t)((to) - (at)-5), (uint8_t)(((to) - (at)-5) >> 8), (uint8_t)(((to) - (at)-5) >> 16),                   \
@@ -22,7 +22,7 @@ static struct callee find(const struct code_branch *branch, void *context)
 {
 	static const struct callee all[] = { { CALLEE_ALLOCATES, 1 }, { CALLEE_ALLOCATES, 3 }, { CALLEE_ALLOCATES, 2 },
 					     { CALLEE_HARMLESS, 0 },  { CALLEE_ENDS, 0 },      { CALLEE_OTHER, 0 },
-					     { CALLEE_ALLOCATES, 4 } };
+					     { CALLEE_ALLOCATES, 4 }, { CALLEE_CLEARS, 0 } };
 	const uint64_t index = branch->target - CODE - MALLOC;
 
 	(void)context;
@@ -126,6 +126,24 @@ static const struct {
 	  24,
 	  0, // what free leaves behind is returned
 	  false },
+	{ "clears the block",
+	  { 0x53, CALL(1, MALLOC), 0x48, 0x89, 0xc3, 0x48, 0x89, 0xc7, 0x31, 0xf6, CALL(14, CLEAR), 0x48, 0x89, 0xd8,
+	    0x5b, 0xc3 },
+	  24,
+	  1,
+	  false },
+	{ "fills the block with ones",
+	  { 0x53, CALL(1, MALLOC), 0x48, 0x89, 0xc3, 0x48, 0x89, 0xc7, 0xbe, 1, 0, 0, 0, CALL(17, CLEAR), 0x48, 0x89,
+	    0xd8, 0x5b, 0xc3 },
+	  27,
+	  0,
+	  false },
+	{ "clears a part of the block",
+	  { 0x53, CALL(1, MALLOC), 0x48, 0x89, 0xc3, 0x48, 0x8d, 0x78, 8, 0x31, 0xf6, CALL(15, CLEAR), 0x48, 0x89, 0xd8,
+	    0x5b, 0xc3 },
+	  25,
+	  0,
+	  false },
 	{ "through a pointer in a register", { 0xff, 0xe6 }, 2, 0, false },
 	{ "no instruction", { 0x06 }, 1, 0, false },
 	{ "falls off its end", { 0x90 }, 1, 0, false },
@@ -217,7 +235,7 @@ static void test_names(void)
 		{ "g_malloc0", { CALLEE_ALLOCATES, 1 } },
 		{ "free", { CALLEE_HARMLESS, 0 } },
 		{ "_ZdlPvm", { CALLEE_HARMLESS, 0 } },
-		{ "memset", { CALLEE_HARMLESS, 0 } },
+		{ "memset", { CALLEE_CLEARS, 0 } },
 		{ "abort", { CALLEE_ENDS, 0 } },
 		{ "__stack_chk_fail@GLIBC_2.4", { CALLEE_ENDS, 0 } },
 		{ "_ZSt17__throw_bad_allocv", { CALLEE_ENDS, 0 } },

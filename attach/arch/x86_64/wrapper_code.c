@@ -199,11 +199,21 @@ static void find_what_reaches(struct walk *walk)
 	}
 }
 
+static bool clears_block(const struct value_state *state)
+{
+	const struct value block = state->registers[value_argument_registers[0]],
+			   byte = state->registers[value_argument_registers[1]];
+
+	return block.from == FROM_RESULT && block.number == 0 && byte.from == FROM_CONSTANT && byte.number == 0;
+}
+
 static void judge_call(struct walk *walk, size_t index, const struct value_state *state)
 {
 	const struct step *step = &walk->steps[index];
 	uint16_t sizes = 0;
 
+	if (step->callee.kind == CALLEE_CLEARS && !state->has_failed)
+		walk->is_refused |= !clears_block(state);
 	if (step->callee.kind == CALLEE_OTHER)
 		walk->is_refused |= !state->has_failed && (state->has_block || reaches_behind(walk, index));
 	if (step->callee.kind != CALLEE_ALLOCATES)
@@ -262,7 +272,8 @@ static void judge_step(struct walk *walk, size_t index)
 		judge_call(walk, index, state);
 	if (is_jump && step->is_outside && step->callee.kind == CALLEE_ALLOCATES)
 		judge_return(walk, (struct value){ FROM_RESULT, 0 }, state->has_failed);
-	else if (is_jump && step->is_outside && step->callee.kind == CALLEE_HARMLESS)
+	else if (is_jump && step->is_outside &&
+		 (step->callee.kind == CALLEE_HARMLESS || step->callee.kind == CALLEE_CLEARS))
 		walk->is_refused |= !state->has_failed;
 	else if (step->flow.flow == FLOW_RETURN)
 		judge_return(walk, state->registers[REGISTER_RESULT], state->has_failed);
