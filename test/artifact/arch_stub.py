@@ -45,8 +45,8 @@ def compile_one(compiler, root, source, path):
 
 
 def headers(folder):
-    """Those that generic files may include: instruction.h is for the sources of its folder."""
-    return {name for name in os.listdir(folder) if name.endswith(".h") and name != "instruction.h"}
+    """Those that generic files may include: the others are for the sources of their folder."""
+    return {name for name in os.listdir(folder) if name.endswith(".h") and name not in ("instruction.h", "value_state.h", "value_step.h")}
 
 
 def files_of(source, hall):
