@@ -44,6 +44,7 @@ static const struct {
 	{ "jmp to another function", { JUMP(0, OTHER) }, 5, 0, false },
 	{ "jmp to one that ends", { JUMP(0, END) }, 5, 0, true },
 	{ "a constant size", { 0xbf, 0x10, 0, 0, 0, JUMP(5, MALLOC) }, 10, 0, false },
+	{ "malloc(1)", { 0xbf, 1, 0, 0, 0, JUMP(5, MALLOC) }, 10, 0, false },
 	{ "calloc(1, size)", { 0x48, 0x89, 0xfe, 0xbf, 1, 0, 0, 0, JUMP(8, CALLOC) }, 13, 1, false },
 	{ "calloc(count, 24)", { 0xbe, 24, 0, 0, 0, JUMP(5, CALLOC) }, 10, 0, false },
 	{ "size * 4", { 0x48, 0xc1, 0xe7, 2, JUMP(4, MALLOC) }, 9, 0, false },
