@@ -218,6 +218,7 @@ static void look_at_copier(struct run_snapshots *snapshots)
 	}
 	text[size] = 0;
 	if (text[0] == SAYS_NEEDS_HOLD) {
+		run_writers_kill(&snapshots->writers, snapshots->copier); // it ends now, and its place is the writer's
 		forget_copier(snapshots);
 		snapshots->current = NULL;
 		member->needs_hold = true;
