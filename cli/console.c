@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -295,6 +296,19 @@ enum exit_status console_fail(const struct options *options, struct hs_error *er
 	return EXIT_REFUSED;
 }
 
+// Who reads a pipe may have read enough of it, as head does, and is told nothing.
+static bool has_lost_reader(void)
+{
+	struct pollfd end = { .fd = STDOUT_FILENO };
+
+	return poll(&end, 1, 0) == 1 && end.revents & POLLERR;
+}
+
+struct hs_error *console_json_error(void)
+{
+	return has_lost_reader() ? NULL : hs_error_create(HS_ERROR_SYSTEM, "standard output cannot be written");
+}
+
 bool console_is_written(void)
 {
 	const bool failed_before = ferror(stdout);
@@ -302,7 +316,7 @@ bool console_is_written(void)
 	errno = 0;
 	if (fflush(stdout) == 0 && !failed_before)
 		return true;
-	if (errno != EPIPE) // who has read enough of it is told nothing
+	if (errno != EPIPE && !has_lost_reader())
 		console_complain("standard output cannot be written%s%s\n", errno ? ": " : "",
 				 errno ? strerror(errno) : "");
 	return false;

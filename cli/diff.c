@@ -351,7 +351,7 @@ static struct hs_error *print_json(const struct options *options, const struct h
 	if (!error)
 		error = stacks_put_json(&json, options, &result->view);
 	if (!console_end_json(&json) && !error)
-		error = hs_error_create(HS_ERROR_SYSTEM, "standard output cannot be written");
+		error = console_json_error();
 	return error;
 }
 

@@ -87,7 +87,7 @@ static struct hs_error *print_json(const struct options *options, const struct h
 	if (more)
 		more->put(&json, more->data);
 	if (!console_end_json(&json) && !error)
-		error = hs_error_create(HS_ERROR_SYSTEM, "standard output cannot be written");
+		error = console_json_error();
 	return error;
 }
 

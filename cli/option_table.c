@@ -93,7 +93,7 @@ const struct option_description option_table[] = {
 	  "JSON, NAME.collapsed what flamegraph.pl reads; see --format. Of why it is what was live at the end" },
 	{ OPTION_OUTPUT, "output", "FILE", FOR(RUN), "where the profiles of --every and --on go",
 	  "where the profiles of --every and --on go, each with a number before the ending; with --children "
-	  "also with the PID. DIR/ makes a name of program, PID, time and number. That of the end: --at-exit" },
+	  "also with the PID. DIR/ makes a name of program, PID, time and number. Without those two: as --at-exit" },
 	{ OPTION_OUTPUT, "output", "FILE", FOR(REPORT) | FOR(DIFF), "where to write it, in another format",
 	  "write the profile, or the difference, too: NAME.html is a page that a browser shows, NAME.json all stacks as JSON, "
 	  "NAME.collapsed what flamegraph.pl reads, all else for pprof; - for standard output; see --format" },

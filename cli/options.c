@@ -307,7 +307,7 @@ static bool check_settings(const struct options *options)
 	if (options->command == COMMAND_RUN && (options->every_ns || options->on_signal) && !options->output)
 		return options_refuse(options, "%s", "--every and --on need -o FILE or -o DIR/, where the profiles go");
 	if (options->command == COMMAND_RUN && options->output && !options->every_ns && !options->on_signal)
-		return options_refuse(options, "%s", "-o needs --every or --on; --at-exit FILE is for the end");
+		return options_refuse(options, "%s", "-o beside --at-exit needs --every or --on");
 	if (options->command == COMMAND_RUN && ((options->output && strcmp(options->output, "-") == 0) ||
 						(options->at_exit && strcmp(options->at_exit, "-") == 0)))
 		return options_refuse(options, "%s", "standard output is the command's: profiles of run go to files");
@@ -433,6 +433,15 @@ static bool has_json(int argc, char **argv)
 	return false;
 }
 
+// Where there are no profiles meanwhile, -o is the one of the end, as of other tools that start a command.
+static void take_only_profile(struct options *options)
+{
+	if (options->command != COMMAND_RUN || options->every_ns || options->on_signal || options->at_exit)
+		return;
+	options->at_exit = options->output;
+	options->output = NULL;
+}
+
 bool options_parse(int argc, char **argv, struct options *ret)
 {
 	uint64_t given;
@@ -459,5 +468,6 @@ bool options_parse(int argc, char **argv, struct options *ret)
 	}
 	if (is_help)
 		return take_help_subject(ret, argc - optind, argv + optind);
+	take_only_profile(ret);
 	return check_operands(ret, given, argc - optind, argv + optind);
 }

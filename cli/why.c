@@ -282,7 +282,7 @@ static enum exit_status show(const struct options *options, pid_t pid, const str
 	if (!options->json)
 		error = print_result(options, result);
 	else if (!why_print_json(options, result))
-		error = hs_error_create(HS_ERROR_SYSTEM, "standard output cannot be written");
+		error = console_json_error();
 	if (error)
 		return console_fail(options, error);
 	if (!result->has_detached)

@@ -61,6 +61,17 @@ static double own_error(const double *errors, size_t count, double seconds)
 	return errors ? sqrt(1.2 * (errors[0] * errors[0] + errors[count - 1] * errors[count - 1])) / seconds : 0;
 }
 
+static void note_intervals(const double *values, size_t count, struct trend *trend)
+{
+	trend->intervals = count - 1;
+	for (size_t i = 1; i < count; i++) {
+		const double gained = values[i] - values[i - 1];
+
+		trend->largest = fmax(trend->largest, gained);
+		trend->risen += gained > 0 && gained > fabs(trend->gained) / 100;
+	}
+}
+
 // In the second half hardly anything came, and in its last part nothing.
 static bool levels_off(const struct trend *trend, const double *values, const double *errors, size_t count)
 {
@@ -88,6 +99,7 @@ struct trend trend_make(const double *seconds, const double *values, const doubl
 		trend.most = fmax(trend.most, values[i]);
 		trend.fallen = fmax(trend.fallen, trend.most - values[i]);
 	}
+	note_intervals(values, count, &trend);
 	if (count < TREND_LEAST || trend.seconds <= 0)
 		return trend;
 	trend.is_known = true;

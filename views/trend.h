@@ -13,6 +13,8 @@ struct trend {
 	double seconds;           // from the first to the last
 	double gained;            // last - first
 	double fallen;            // the most by which a value is below an earlier one
+	size_t intervals, risen;  // from value to value, and in how many of them there was more than noise to gain
+	double largest;           // the most gained in one
 	// A second: the median of the slopes between all two values (Theil and Sen), and never outside of early and
 	// late.
 	double rate;

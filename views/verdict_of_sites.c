@@ -94,25 +94,53 @@ static struct hs_error *describe_kept(const struct figures *figures, const char 
 				   time_text(time_of(figures, survival->looked)).text,
 				   figures->growth->is_estimate ? "about " : "", floor(100 * survival_share(survival)));
 	if (!error && top->speed < 0.9 * figures->growing)
-		error = add_reason(ret, "this makes %.0f %% of what grows", percent(top->speed, figures->growing));
+		error = add_reason(ret, "this makes %.0f %% of the recorded growth",
+				   percent(top->speed, figures->growing));
 	return error;
+}
+
+// It grew in less than half of the time, all that was allocated being recorded. Where samples are taken, few of them
+// may look so too.
+static bool is_in_bursts(const struct figures *figures)
+{
+	enum { INTERVALS_LEAST = 6 };
+	const struct trend *live = &figures->top->live;
+
+	return !figures->growth->is_estimate && live->intervals >= INTERVALS_LEAST && 2 * live->risen < live->intervals;
+}
+
+static struct hs_error *describe_pace(const struct figures *figures, struct finding *ret)
+{
+	const struct trend *live = &figures->top->live;
+	const double share = percent(figures->top->speed, figures->growing);
+	char largest[NUMBER_SIZE];
+
+	if (is_in_bursts(figures))
+		return add_reason(
+			ret, "it grew in %zu of %zu intervals, by up to %s, and makes %.0f %% of the recorded growth",
+			live->risen, live->intervals, number_bytes((uint64_t)number_whole(live->largest), largest),
+			share);
+	return add_reason(
+		ret,
+		"it grows all the time (%s in the first half, %s in the second), and makes %.0f %% of the recorded growth",
+		rate_text(live->early).text, rate_text(live->late).text, share);
 }
 
 static struct hs_error *describe_rise(const struct figures *figures, const char *name, struct finding *ret)
 {
 	const struct growth_site *top = figures->top;
-	struct hs_error *error =
-		hs_format(&ret->text, "Steady leak%s: %s grows by %s",
-			  top->speed >= 0.9 * figures->growing ? " at one site" : ", most of it at one site", name,
-			  rate_text(top->speed).text);
+	const char *where = top->speed >= 0.9 * figures->growing ? " at one site" : ", most of it at one site";
+	char gained[NUMBER_SIZE];
+	struct hs_error *error;
 
+	if (is_in_bursts(figures))
+		error = hs_format(&ret->text, "Leak in bursts%s: %s grew by %s in %s", where, name,
+				  number_bytes((uint64_t)number_whole(top->live.gained), gained),
+				  time_text(top->live.seconds).text);
+	else
+		error = hs_format(&ret->text, "Steady leak%s: %s grows by %s", where, name, rate_text(top->speed).text);
 	if (!error)
-		error = add_reason(
-			ret,
-			"it grows all the time (%s in the first half, %s in the second), and makes %.0f %% of "
-			"what grows",
-			rate_text(top->live.early).text, rate_text(top->live.late).text,
-			percent(top->speed, figures->growing));
+		error = describe_pace(figures, ret);
 	return error ? error : add_survived(figures, top, ret);
 }
 

@@ -69,6 +69,12 @@ def main():
             check_equal(of_collapsed(file.read()), column(pprof, 3), name)
     piped = subprocess.run([os.environ["HEAPSNAP"], "dump", str(target.pid), "-o", "-", "--format", "collapsed", "--quiet"], check=True, stdout=subprocess.PIPE, text=True)
     check_equal(of_collapsed(piped.stdout), column(pprof, 3), "collapsed stacks on standard output")
+    for options in (["--json"], []):  # nobody reads on, as behind head
+        read, write = os.pipe()
+        os.close(read)
+        ended = subprocess.run([os.environ["HEAPSNAP"], "report", path("out.pb.gz"), *options], stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+        os.close(write)
+        check_equal((ended.returncode, ended.stderr), (1, ""), f"a closed pipe, {options}")
     dump(target.pid, path("as_json.pb.gz"), "--format", "json")
     check_equal(of_json(path("as_json.pb.gz"))[1], stacks, "--format json")
     dump(target.pid, path("out.speedscope.json"))

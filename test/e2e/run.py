@@ -61,6 +61,8 @@ def beginning():
     recorded("say", "hello", status=0, environment={"LD_AUDIT": target_path("libaudit_library.so")})
     if os.path.exists(LOADER):
         check_equal(recorded(PROGRAM, "say", "hello", status=0, program=LOADER).stdout, "hello\n", "standard output of one that the loader was told to run")
+    path = path_in("as_others.pb.gz")
+    check_equal((run("say", "x", options=["-q", "-o", path]).status, live(path)["first"]), (0, FIRST["first"]), "-o, as other tools have it")
     check_equal(run("say", "x", options=["-q"]).stderr, "", "with -q")
     check_equal(heapsnap("run", "-q", PROGRAM, "say", "--json", "say", "-q").stdout, "--json\n-q\n", "without -- options end where the command begins")
     say("  what a constructor and main have allocated first is recorded, in a program with libraries and without")
@@ -264,7 +266,7 @@ def refused():
     for arguments, status, words in ((["--", "./no/such/program"], 127, "No such file"), (["--", "/etc/passwd"], 126, "Permission denied"),
                                      (["--at-exit", "/no/such/folder/x", "--", PROGRAM, "say", "ran"], 125, "No such file"),
                                      (["--", target_path("no_allocator"), "ran"], 125, "not run"),
-                                     ([], 2, "command is missing"), (["--every", "1s", "--", "true"], 2, "-o"), (["-o", path, "--", "true"], 2, "--every"),
+                                     ([], 2, "command is missing"), (["--every", "1s", "--", "true"], 2, "-o"), (["-o", path, "--at-exit", path, "--", "true"], 2, "--every"),
                                      (["--json", "--", "true"], 2, "json"), (["--every", "soon", "--", "true"], 2, "expects a time"),
                                      (["--on", "KILL", "-o", path, "--", "true"], 2, "signal"), (["--at-exit", "-", "--", "true"], 2, "standard output")):
         result = heapsnap("run", *arguments)

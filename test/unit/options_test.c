@@ -281,7 +281,8 @@ static void test_run(void)
 	bad("run --", "the command is missing");
 	bad("run --every 1s -- a", "need -o FILE");
 	bad("run --on USR2 -- a", "need -o FILE");
-	bad("run -o x -- a", "needs --every or --on");
+	bad("run -o x --at-exit y -- a", "-o beside --at-exit needs --every or --on");
+	bad("run -o - -- a", "standard output is the command's");
 	bad("run -o x --every 0s -- a", "expects a time");
 	bad("run -o x --every -1 -- a", "expects a time");
 	bad("run -o x --on KILL -- a", "expects a signal");
@@ -294,6 +295,12 @@ static void test_run(void)
 	bad("profile 1 --for 1s -o x/", "-o DIR/ is only valid with dump and run; add a file name to x/\n");
 	bad("run --format json -- a", "--format needs -o or --at-exit");
 	CHECK_EQUAL(good("run --at-exit x --format json -- a").format, PROFILE_JSON);
+	options = good("run -o x -- a");
+	CHECK(!options.output);
+	CHECK_STRING(options.at_exit, "x");
+	options = good("run -o x --every 1s -- a");
+	CHECK(!options.at_exit);
+	CHECK_STRING(options.output, "x");
 	bad("run --json -- a", "standard output is the command's, and has no room for --json; --at-exit FILE.json");
 	bad("run --at-exit x.json --json -- a", "has no room for --json");
 	bad("attach 1 --anyway", "--anyway is only valid with run");

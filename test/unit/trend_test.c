@@ -71,6 +71,16 @@ static void test_fallen(void)
 	CHECK_EQUAL(trend_make(seconds, values, NULL, 1).fallen, 0);
 }
 
+static void test_intervals(void)
+{
+	static const double seconds[] = { 0, 1, 2, 3, 4, 5 }, values[] = { 0, 0, 30, 30.1, 29, 60 };
+	const struct trend trend = trend_make(seconds, values, NULL, 6);
+
+	CHECK_EQUAL(trend.intervals, 5);
+	CHECK_EQUAL(trend.risen, 2);
+	CHECK_EQUAL(trend.largest, 31);
+}
+
 static void test_cases(void)
 {
 	static const double seconds[VALUES_MOST] = { 0, 1, 2, 3, 4, 5, 6, 7 };
@@ -137,6 +147,7 @@ int main(void)
 {
 	test_cases();
 	test_fallen();
+	test_intervals();
 	test_halves();
 	test_units();
 	return CHECK_RESULT();

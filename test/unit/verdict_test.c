@@ -172,10 +172,15 @@ static const struct {
 } said[] = {
 	{ "steady leak",
 	  "Steady leak at one site: put (cache.cpp:18) grows by 921.6 KiB/s",
-	  { "it grows all the time (921.6 KiB/s in the first half, 921.6 KiB/s in the second), and makes 100 % of "
-	    "what grows",
+	  { "it grows all the time (921.6 KiB/s in the first half, 921.6 KiB/s in the second), and makes 100 % of the "
+	    "recorded growth",
 	    "its blocks stay: all that was live after 30 s is live still",
 	    "the process's anonymous memory grows with it, by 1.0 MiB/s" } },
+	{ "leak in bursts",
+	  "Leak in bursts at one site: put (cache.cpp:18) grew by 60.0 MiB in 60 s",
+	  { "it grew in 2 of 6 intervals, by up to 30.0 MiB, and makes 100 % of the recorded growth",
+	    "its blocks stay: all that was live after 30 s is live still",
+	    "the process's anonymous memory grows with it, by 1.2 MiB/s" } },
 	{ "more slowly than at first",
 	  "Growth at one site: put (cache.cpp:18) grows by 1.3 MiB/s",
 	  { "it grows more slowly than at first (2.0 MiB/s, then 614.4 KiB/s): it may level off",

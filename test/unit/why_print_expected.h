@@ -8,7 +8,7 @@ static const struct {
 		"  MiB, +131.0 MiB since the first\n"
 		"Steady leak at one site: shop::Cache::put (cache.cpp:18) grows by 2.0 MiB/s\n"
 		"  - it grows all the time (2.0 MiB/s in the first half, 2.0 MiB/s in the\n"
-		"    second), and makes 100 % of what grows\n"
+		"    second), and makes 100 % of the recorded growth\n"
 		"  - its blocks stay: all that was live after 30 s is live still\n"
 		"  - the process's anonymous memory grows with it, by 2.1 MiB/s\n"
 		"Sites whose recorded blocks grow:\n"
@@ -29,7 +29,7 @@ static const struct {
 	  { 120,
 	    "Process 4242 watched for 60 s in 7 cuts (then it ended): anonymous memory 181.0 MiB, +131.0 MiB since the first\n"
 	    "Steady leak at one site: shop::Cache::put (cache.cpp:18) grows by 2.0 MiB/s\n"
-	    "  - it grows all the time (2.0 MiB/s in the first half, 2.0 MiB/s in the second), and makes 100 % of what grows\n"
+	    "  - it grows all the time (2.0 MiB/s in the first half, 2.0 MiB/s in the second), and makes 100 % of the recorded growth\n"
 	    "  - its blocks stay: all that was live after 30 s is live still\n"
 	    "  - the process's anonymous memory grows with it, by 2.1 MiB/s\n"
 	    "Sites whose recorded blocks grow:\n"
