@@ -13,6 +13,10 @@ static struct hs_error *add_support(const struct figures *figures, struct findin
 {
 	const struct growth *growth = figures->growth;
 
+	if (figures->by_process && figures->growing < growth->anonymous.rate / 2)
+		return add_reason(
+			ret, "the process's anonymous memory grows by %s: what is recorded is %.0f %% of that",
+			rate_text(growth->anonymous.rate).text, percent(figures->growing, growth->anonymous.rate));
 	if (figures->by_process)
 		return add_reason(ret, "the process's anonymous memory grows with it, by %s",
 				  rate_text(growth->anonymous.rate).text);
