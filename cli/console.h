@@ -52,7 +52,7 @@ unsigned console_width(const struct options *options);
 // Ends the outermost object with what would have been warnings on standard error: "warnings", an array. Returns false
 // when the stream failed.
 bool console_end_json(struct json *json);
-// Then; NULL = nobody reads it any more.
+// After that has failed: why. NULL = the reader has closed the pipe.
 struct hs_error *console_json_error(void) HS_MUST_CHECK;
 
 // What takes the place of a command's object on standard output. `message` is printable.

@@ -86,17 +86,17 @@ const struct option_description option_table[] = {
 	  "malloc, or a layout, like 'alloc(_,size)' and 'free(_,block)'; add the word nothrow if the function never throws and "
 	  "is no cancellation point; if that is wrong, the process ends. See heapsnap-attach(1)" },
 	{ OPTION_OUTPUT, "output", "FILE", FOR(DUMP), "where the profile goes",
-	  "the profile, or the difference, for pprof; - for standard output. NAME.html is a page that a browser shows, NAME.json "
-	  "all stacks as JSON, NAME.collapsed what flamegraph.pl reads; see --format. DIR/ makes a name of program, PID and time" },
+	  "the profile, or the difference, for pprof; - for standard output. NAME.html is a page that a browser shows, NAME.txt a "
+	  "report to be read, NAME.json all stacks as JSON, NAME.collapsed what flamegraph.pl reads; see --format. DIR/ makes a name of program, PID and time" },
 	{ OPTION_OUTPUT, "output", "FILE", FOR(PROFILE) | FOR(WHY), "where the profile goes",
-	  "the profile, for pprof; - for standard output. NAME.html is a page that a browser shows, NAME.json all stacks as "
-	  "JSON, NAME.collapsed what flamegraph.pl reads; see --format. Of why it is what was live at the end" },
+	  "the profile, for pprof; - for standard output. NAME.html is a page that a browser shows, NAME.txt a report to be "
+	  "read, NAME.json all stacks as JSON, NAME.collapsed what flamegraph.pl reads; see --format. Of why it is what was live at the end" },
 	{ OPTION_OUTPUT, "output", "FILE", FOR(RUN), "where the profiles of --every and --on go",
 	  "where the profiles of --every and --on go, each with a number before the ending; with --children "
 	  "also with the PID. DIR/ makes a name of program, PID, time and number. Without those two: as --at-exit" },
 	{ OPTION_OUTPUT, "output", "FILE", FOR(REPORT) | FOR(DIFF), "where to write it, in another format",
-	  "write the profile, or the difference, too: NAME.html is a page that a browser shows, NAME.json all stacks as JSON, "
-	  "NAME.collapsed what flamegraph.pl reads, all else for pprof; - for standard output; see --format" },
+	  "write the profile, or the difference, too: NAME.html is a page that a browser shows, NAME.txt a report to be read, "
+	  "NAME.json all stacks as JSON, NAME.collapsed what flamegraph.pl reads, all else for pprof; - for standard output; see --format" },
 	{ OPTION_FORMAT, "format", "FORMAT", FOR(DUMP) | FOR_RECORDS | FOR(REPORT) | FOR(DIFF), "format of the profile",
 	  "format of what is written, whatever its name ends in: pprof, html, json, text; but for diff also collapsed, speedscope" },
 	{ OPTION_AT_EXIT, "at-exit", "FILE", FOR(RUN), "where the profile of the end goes",

@@ -316,7 +316,8 @@ static bool check_settings(const struct options *options)
 				      options->paths[0]);
 	if (options->output && options->format == PROFILE_BY_NAME && profile_format_is_unknown(options->output))
 		return options_refuse(
-			options, "no format of heapsnap ends as %s does: .pb.gz, .html, .json, .collapsed; or --format",
+			options,
+			"no format of heapsnap ends as %s does: .pb.gz, .html, .txt, .json, .collapsed; or --format",
 			options->output);
 	if (options->output && !*options->output)
 		return options_refuse(options, "%s", "the output file's name is empty");

@@ -250,6 +250,7 @@ static enum exit_status write_child(const struct options *options, const struct 
 		error = hs_error_prefix(error, "no profile of process %d", (int)event->pid);
 	if (error)
 		return console_fail(options, error);
+	_Static_assert((int)EXIT_DONE == HS_RUN_WROTE && (int)EXIT_REFUSED == HS_RUN_FAILED, "as console_fail has it");
 	return (enum exit_status)(is_whole ? HS_RUN_WROTE : HS_RUN_WROTE_INCOMPLETE);
 }
 
@@ -295,6 +296,14 @@ static void tell_executed(const struct options *options, struct hs_run_event *ev
 	hs_error_destroy(event->error);
 }
 
+// Of a command without a profile of its end.
+static void tell_all(const struct options *options, const struct hs_run_children *children, bool is_recorded)
+{
+	tell_children(options, children);
+	tell_snapshots(options, &children->snapshots);
+	tell_truth_of_all(options, children, is_recorded, false, false);
+}
+
 static void tell_end(const struct options *options, const struct view_options *view, struct hs_run_event *event,
 		     pid_t pid)
 {
@@ -306,9 +315,7 @@ static void tell_end(const struct options *options, const struct view_options *v
 		hs_error_destroy(error);
 		if (options->at_exit)
 			console_complain("no profile %s: process %d was not recorded\n", options->at_exit, (int)pid);
-		tell_children(options, &event->children);
-		tell_snapshots(options, &event->children.snapshots);
-		tell_truth_of_all(options, &event->children, false, false, false);
+		tell_all(options, &event->children, false);
 		return;
 	}
 	describe_end(true, event->status, end, sizeof(end));
@@ -324,8 +331,10 @@ static void tell_end(const struct options *options, const struct view_options *v
 			"once more while it ended, or another of its threads had executed a program)",
 			(int)pid);
 	hs_run_copy_destroy(event->copy);
-	if (error)
-		(void)console_fail(options, error);
+	if (!error)
+		return;
+	(void)console_fail(options, error);
+	tell_all(options, &event->children, true);
 }
 
 // What the command does is not begun where its profiles could not be written.

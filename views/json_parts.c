@@ -31,7 +31,7 @@ void values_put_json(struct json *json, const struct heap_profile *profile, cons
 	json_integer(json, "live_bytes", values->live_bytes);
 	json_integer(json, "alloc_objects", values->alloc_objects);
 	json_integer(json, "alloc_bytes", values->alloc_bytes);
-	if (values->live_records > 0 || values->live_objects == 0) // not known, of a file
+	if (values->live_records > 0 || values->live_objects == 0) // of a file they may not be known
 		json_number(json, "samples", values->live_records);
 	json_number(json, "live_objects_error", objects_error(profile, values));
 	json_number(json, "live_bytes_error", profile_bytes_error(profile, values->live_bytes_variance));

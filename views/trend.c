@@ -110,7 +110,7 @@ struct trend trend_make(const double *seconds, const double *values, const doubl
 	trend.rate = fmax(slope(seconds, values, count), fmin(trend.early, trend.late));
 	trend.rate = fmin(trend.rate, fmax(trend.early, trend.late));
 	trend.error = hypot(scatter_error(seconds, values, count, trend.rate), own_error(errors, count, trend.seconds));
-	// A slope of medians does not see that all is gone at once, a single time.
+	// A median of slopes does not see that all is gone at once, a single time.
 	trend.rises = trend.rate > 3 * trend.error && trend.gained > 0.5 * trend.rate * trend.seconds;
 	trend.falls = trend.rate < -3 * trend.error && trend.gained < 0.5 * trend.rate * trend.seconds;
 	trend.levels_off = levels_off(&trend, values, errors, count);

@@ -19,7 +19,8 @@
 // Bytes: whole words. The first word of an empty function returns, whatever the others hold.
 enum { RAISE_CODE_SIZE = 16 };
 
-// Pure. `function`: its first bytes. False: it is no empty function, or has no room behind it.
+// Pure. `function`: its first bytes. False: it is no empty function, or has no room
+// behind it; or the signal is no number from 1 to 127.
 bool arch_raise_code(const uint8_t function[RAISE_CODE_SIZE], int signal, uint8_t ret[RAISE_CODE_SIZE]);
 
 // Pure. Of a thread that stands `offset` bytes behind the beginning, from 0 on: whether it has made the calls, and how

@@ -21,7 +21,7 @@ enum callee_kind {
 	CALLEE_OTHER,
 	CALLEE_ALLOCATES, // returns a block of the size that its arguments say, or 0
 	CALLEE_HARMLESS,  // frees, says where errno is, …: part of an allocation
-	CALLEE_CLEARS,    // so too where it fills the whole block with zeros, which its second argument says
+	CALLEE_CLEARS,    // so too where it sets bytes from the block's beginning on to 0
 	CALLEE_ENDS,      // never returns
 };
 
@@ -41,8 +41,8 @@ struct wrapper_verdict {
 // `code`: the function's, `size` bytes, whose first runs at `address`; more than WRAPPER_BYTES_MAX: where it ends is
 // not known, or too far away. `find` is asked for what it calls and for what it jumps to outside of it.
 //
-// A wrapper hands an argument of its own on as the size, unscaled (a constant may be added, two arguments multiplied),
-// and returns the block, or a place in it behind all that it has written there itself. What it calls beside that is
+// The size that a wrapper asks for is made of its arguments alone, and is not a multiple of one by a constant. It
+// returns the block, or a place in it behind all that it has written there itself. What it calls beside that is
 // harmless, never returns, or is called where the allocation has failed or none comes at all. It keeps the block
 // nowhere, writes to none of its arguments, and what it does can be followed to its end. A function that makes
 // something of a size of its own, or fills in what it has made, is none: it is the code that wanted the memory.

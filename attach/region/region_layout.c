@@ -46,7 +46,7 @@ const struct region_layout region_layout_own = {
 _Static_assert(HS_LEFT_GUARDS <= HS_STABLE_LEFT_GUARDS_MAX && HS_THREAD_SLOTS % 64 == 0, "stable_layout");
 
 // From the newest on.
-static const struct region_layout *const earlier[] = { &region_layout_14, &region_layout_13 };
+static const struct region_layout *const frozen[] = { &region_layout_14, &region_layout_13 };
 
 void region_layout_header(const struct region_layout *layout, const void *from, struct region_header *ret)
 {
@@ -68,8 +68,8 @@ const struct region_layout *region_layout_find(uint32_t abi_version)
 {
 	if (abi_version == HS_ABI_VERSION)
 		return &region_layout_own;
-	for (size_t i = 0; i < sizeof(earlier) / sizeof(*earlier); i++)
-		if (earlier[i]->abi_version == abi_version)
-			return earlier[i];
+	for (size_t i = 0; i < sizeof(frozen) / sizeof(*frozen); i++)
+		if (frozen[i]->abi_version == abi_version)
+			return frozen[i];
 	return NULL;
 }

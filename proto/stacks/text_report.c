@@ -48,9 +48,11 @@ static void put_memory(const struct profile_memory *memory, FILE *file)
 
 	if (!memory->is_known)
 		return;
-	fprintf(file, "  RSS         %10s  (anonymous %s, swapped %s, at its peak %s)\n",
-		number_bytes(memory->rss, rss), number_bytes(memory->anonymous, anonymous),
-		number_bytes(memory->swapped, swapped), number_bytes(memory->peak, peak));
+	fprintf(file, "  RSS         %10s  (anonymous %s, swapped %s", number_bytes(memory->rss, rss),
+		number_bytes(memory->anonymous, anonymous), number_bytes(memory->swapped, swapped));
+	if (memory->peak)
+		fprintf(file, ", at its peak %s", number_bytes(memory->peak, peak));
+	fputs(")\n", file);
 }
 
 static void put_amount(const struct heap_profile *profile, const char *what, int64_t bytes, int64_t blocks, FILE *file)

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
+# Longer than 500 lines: the cases are of one command, and share what reads its summary.
 """heapsnap run --children: each process that the command starts and that executes a program is recorded, has a profile of its own, and is otherwise as
 without heapsnap; and what run says of processes that it does not record.
 usage: run_children.py [CASE...]"""
-
-# Longer than 500 lines: the cases are of one command, and share what reads its summary.
 
 import contextlib
 import fcntl
@@ -376,7 +375,7 @@ def meanwhile():
         check_equal(result.status, 5, str(result))
         times, parts = meanwhile_line(result)
         files = sorted(os.listdir(user.folder))
-        check_equal((times >= 3, parts["written"], len(files)), (True, len(files), len(set(files))), f"profiles: {result}")
+        check_equal((times >= 3, parts["written"]), (True, len(files)), f"profiles: {result}")
         check_equal(set(parts) - {"written", "not: the process was over before", "not: the one before was still to be taken"}, set(), str(result))
         workers = {}
         for file in files:
