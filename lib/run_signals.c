@@ -79,6 +79,9 @@ static void stop_oneself(struct run_signals *signals, const struct process *comm
 		kill(command->pid, number);
 }
 
+// Of the sender. -1: it has ended, or is in a PID namespace that is not seen from here (0), and so in no group here.
+static int group_of(const siginfo_t *info) { return info->si_pid ? getpgid(info->si_pid) : -1; }
+
 void run_signals_wait(struct run_signals *signals, const struct process *command, bool is_stopped, unsigned ms,
 		      bool *is_due_ret)
 {
@@ -97,7 +100,7 @@ void run_signals_wait(struct run_signals *signals, const struct process *command
 		*is_due_ret = true;
 	else if (IS_AMONG(number, stopping))
 		signals->wants_stop = true;
-	else if (run_signal_is_for_command(info.si_code, getpgid(info.si_pid), getpgrp()) || tool_guard_has_sent(&info))
+	else if (run_signal_is_for_command(info.si_code, group_of(&info), getpgrp()) || tool_guard_has_sent(&info))
 		kill(command->pid, number);
 }
 

@@ -2,6 +2,7 @@
 #include "attach/ptrace/follow.h"
 
 #include "attach/process/thread_facts.h"
+#include "attach/ptrace/followed_resume.h"
 #include "attach/ptrace/ptrace_call.h"
 #include "attach/ptrace/seize_guard.h"
 #include "attach/ptrace/stop_wait.h"
@@ -57,18 +58,11 @@ static pid_t other_thread(const struct follow *follow)
 	return found;
 }
 
-static void resume(pid_t tid, int signal)
-{
-	struct hs_error *error = ptrace_continue(tid, signal);
-
-	hs_error_destroy(error); // killed in its stop
-}
-
 // Lets a thread end that stands before its end. It is to be reaped then: the end of the process is told only when no
 // traced thread of it is left.
 static void let_end(struct follow *follow, pid_t tid)
 {
-	resume(tid, 0);
+	followed_resume(follow->process, tid, 0);
 	follow->left += tid != follow->process->pid;
 }
 
@@ -258,10 +252,10 @@ enum follow_event follow_look(struct follow *follow, unsigned *again_ms_ret)
 				return look_at_ending(follow, again_ms_ret);
 			if (stop.signal == SIGCHLD && !stop.event)
 				note_child(follow);
-			resume(follow->tid, stop.signal);
+			followed_resume(follow->process, follow->tid, stop.signal);
 			break;
 		case STOP_SYSCALL:
-			resume(follow->tid, 0);
+			followed_resume(follow->process, follow->tid, 0);
 			break;
 		}
 	}
@@ -273,5 +267,5 @@ void follow_go_on(struct follow *follow)
 		let_end(follow, follow->standing);
 	follow->standing = 0;
 	if (follow->tid)
-		resume(follow->tid, 0);
+		followed_resume(follow->process, follow->tid, 0);
 }

@@ -2,6 +2,7 @@
 #include "attach/ptrace/follow_threads.h"
 
 #include "attach/process/thread_facts.h"
+#include "attach/ptrace/followed_resume.h"
 #include "attach/ptrace/ptrace_call.h"
 #include "attach/ptrace/repeat_call.h"
 #include "attach/ptrace/seize_guard.h"
@@ -56,13 +57,6 @@ void follow_threads_end(struct follow_threads *follow)
 	*follow = (struct follow_threads){ 0 };
 }
 
-static void resume(pid_t tid, int signal)
-{
-	struct hs_error *error = ptrace_continue(tid, signal);
-
-	hs_error_destroy(error); // killed in its stop
-}
-
 static void ask_to_stop(pid_t tid)
 {
 	struct hs_error *error = ptrace_interrupt(tid);
@@ -75,7 +69,7 @@ static void resume_from(const struct follow_threads *follow, pid_t tid, int sign
 {
 	if (follow->is_holding)
 		ask_to_stop(tid);
-	resume(tid, signal);
+	followed_resume(follow->process, tid, signal);
 }
 
 void follow_threads_let_go(pid_t tid)
@@ -170,7 +164,7 @@ static enum follow_event handle_signal(struct follow_threads *follow, struct fol
 		thread->is_past = true;
 		break;
 	}
-	resume(thread->tid, 0);
+	followed_resume(follow->process, thread->tid, 0);
 	return FOLLOW_NONE;
 }
 
@@ -294,7 +288,7 @@ void follow_threads_go_on(struct follow_threads *follow)
 	for (size_t i = 0; follow->ending && i < follow->count; i++)
 		follow->threads[i].is_past |= follow->threads[i].tid == tid;
 	follow->ending = 0;
-	resume(tid, 0);
+	followed_resume(follow->process, tid, 0);
 }
 
 struct hs_error *follow_threads_hold(struct follow_threads *follow)

@@ -357,6 +357,10 @@ def ended_early():
     say("  a signal on the way ends both")
 
 
+def first_child(pid):
+    return int(read_text(f"/proc/{pid}/task/{pid}/children").split()[0])
+
+
 def first_process():
     """As the first process of a container it waits for processes whose parents have ended, and hands signals on."""
     if os.geteuid() != 0:
@@ -384,15 +388,19 @@ def first_process():
         numbers = [signal.SIGUSR1, signal.SIGWINCH, signal.SIGQUIT, signal.SIGUSR2, signal.SIGTERM]
         listener = ("import signal, sys\nfor number in sys.argv[1:]:\n    signal.signal(int(number), lambda number, _: print(number, flush=True))\n"
                     "print('ready', flush=True)\nwhile True:\n    signal.pause()")
-        process = start([*prefix, HEAPSNAP, "run", "-q", *option, "--", sys.executable, "-c", listener,
-                         *[str(number.value) for number in numbers]], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        check_equal(process.stdout.readline(), b"ready\n", "first line")
-        first = int(read_text(f"/proc/{process.pid}/task/{process.pid}/children").split()[0])
-        for number in numbers:
-            os.kill(first, number)
-            check_equal(process.stdout.readline(), f"{number.value}\n".encode(), f"{number} arrives")
-        os.kill(first, signal.SIGKILL)
-        process.communicate(timeout=60)
+        # And as another one, which does not see the PID of who sends from outside.
+        for wrapper in ([], ["sh", "-c", '"$@"; true', "sh"]):
+            process = start([*prefix, *wrapper, HEAPSNAP, "run", "-q", *option, "--", sys.executable, "-c", listener,
+                             *[str(number.value) for number in numbers]], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            check_equal(process.stdout.readline(), b"ready\n", "first line")
+            tool = first = first_child(process.pid)
+            if wrapper:
+                tool = first_child(first)
+            for number in numbers:
+                os.kill(tool, number)
+                check_equal(process.stdout.readline(), f"{number.value}\n".encode(), f"{number} arrives, {wrapper} {option}")
+            os.kill(first, signal.SIGKILL)
+            process.communicate(timeout=60)
     say("  as the first process of a container")
 
 

@@ -164,6 +164,12 @@ def unharmed():
         outputs = [subprocess.run([*before, *command], capture_output=True, text=True, timeout=120, check=False, stdin=subprocess.DEVNULL)
                    for before in ([], [HEAPSNAP, "run", "-q", "--exact", "--children", "--"])]
         check_equal((outputs[1].stdout, outputs[1].returncode), (outputs[0].stdout, outputs[0].returncode), f"{command}: {outputs[1].stderr}")
+    for user in users():  # root can read the filter
+        program = os.path.join(user.directory, "restart_filter")
+        subprocess.run(["cp", target_path("restart_filter"), program], check=True)
+        for options in ([], ["--children"]):
+            result = heapsnap("run", "-q", *options, "--", "sh", "-c", f"exec {program}", prefix=user.prefix, program=user.heapsnap)
+            check_equal((result.status, result.stdout), (0, "poll 0, nanosleep 0\n"), f"waits under a filter, {user.prefix} {options}: {result}")
     say("  stops, statuses, pipes and signals are as without heapsnap")
 
 
