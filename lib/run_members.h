@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 enum outcome { OUTCOME_FORKED, OUTCOME_RECORDED, OUTCOME_TOO_MANY, OUTCOME_FAILED };
@@ -22,9 +23,10 @@ struct run_member {
 	struct launch_held *held; // on its way to its beginning; NULL = it is not
 	char name[HS_RUN_NAME_SIZE];
 	enum outcome outcome;
-	bool is_over;    // it has ended, or was left: only `copy` may be of use
-	unsigned owed;   // the number of the snapshot that is to be taken of it; 0 = none is (lib/run_snapshots.h)
-	bool needs_hold; // it cannot be copied while it runs
+	bool is_over;         // it has ended, or was left: only `copy` may be of use
+	unsigned owed;        // the number of the snapshot that is to be taken of it; 0 = none is (lib/run_snapshots.h)
+	bool needs_hold;      // it cannot be copied while it runs
+	uint64_t rests_until; // CLOCK_MONOTONIC, ns: it stood for nothing, and is not to stand again before
 	struct heap_copy *copy;
 	struct hs_error *error; // why there is none
 	bool has_status;

@@ -14,6 +14,7 @@
 enum {
 	TOLD_MOST = 3,   // failures, each in a message
 	HOLD_MS = 500,   // how long threads may take to stand
+	REST_TIMES = 20, // as long a process is left alone that stood for nothing: 5 % of its time at most
 	COPY_MS = 60000, // and a process beside the tool to copy
 	LOOK_MS = 5,     // it has come to its end: nobody is told
 };
@@ -194,7 +195,7 @@ static bool begin_next(struct run_snapshots *snapshots, const struct run_members
 	for (size_t i = 0; i < members->count && !snapshots->current; i++) {
 		struct run_member *member = members->items[i];
 
-		if (!member->owed)
+		if (!member->owed || hs_monotonic_ns() < member->rests_until)
 			continue;
 		if (member->needs_hold)
 			hold(snapshots, member);
@@ -258,6 +259,8 @@ static void give_up(struct run_snapshots *snapshots)
 
 	if (is_copying)
 		run_writers_kill(&snapshots->writers, snapshots->copier);
+	else
+		snapshots->current->rests_until = hs_monotonic_ns() + REST_TIMES * HOLD_MS * UINT64_C(1000000);
 	fail(snapshots, snapshots->current,
 	     is_copying ? "copying it took too long" : "its threads did not all stop in time");
 }

@@ -440,6 +440,8 @@ def not_to_be_held():
     check_equal(result.status, 0, str(result))
     _, parts = meanwhile_line(result)
     check("did not all stop in time" in result.stderr and parts["failed"] >= 1 and parts["written"] >= 3, str(result))
+    stood = re.findall(r"no snapshot \d+ of process (\d+) .*did not all stop in time", result.stderr)
+    check_equal(len(stood), len(set(stood)), f"stood for nothing, and again within ten seconds: {result}")
     say(f"  {parts}")
 
 
