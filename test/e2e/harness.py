@@ -498,7 +498,8 @@ def descriptors(pid):
             link = os.readlink(f"/proc/{pid}/fd/{number}")
         except FileNotFoundError:
             continue
-        if link != OPENED_BY_MALLOC and SERVED not in link:
+        # redis opens its own stat file for a moment, to see how much memory it has
+        if link not in (OPENED_BY_MALLOC, f"/proc/{pid}/stat") and SERVED not in link:
             result[int(number)] = link
     return result
 
