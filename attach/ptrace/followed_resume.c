@@ -7,21 +7,13 @@
 #include "base/cleanup.h"
 #include "base/proc_status.h"
 
-#include <sys/syscall.h>
-
 // A filter that cannot be read (without CAP_SYS_ADMIN) may be one that does.
 static bool filter_may_kill(pid_t tid)
 {
-	static const uint64_t none[6];
-	struct seccomp_filters filters;
-	struct hs_error *error = seccomp_filters_read(tid, &filters);
-	bool kills;
+	bool kills = true;
+	struct hs_error *error = seccomp_restart_kills(tid, &kills);
 
 	hs_error_destroy(error);
-	if (error)
-		return true;
-	kills = seccomp_filters_kill(&filters, SYS_restart_syscall, none);
-	seccomp_filters_deinit(&filters);
 	return kills;
 }
 

@@ -254,3 +254,16 @@ enum seccomp_effect seccomp_filters_effect(const struct seccomp_filters *filters
 			return SECCOMP_EFFECT_KILLS_CALL;
 	return SECCOMP_EFFECT_NONE;
 }
+
+struct hs_error *seccomp_restart_kills(pid_t tid, bool *ret)
+{
+	static const uint64_t none[6];
+	struct seccomp_filters filters;
+	struct hs_error *error = seccomp_filters_read(tid, &filters);
+
+	if (error)
+		return error;
+	*ret = seccomp_filters_kill(&filters, SYS_restart_syscall, none);
+	seccomp_filters_deinit(&filters);
+	return NULL;
+}

@@ -41,6 +41,9 @@ void seccomp_filters_deinit(struct seccomp_filters *filters);
 
 // Whether call `number` would be deadly. Addresses among the arguments are not known yet and given as 0.
 bool seccomp_filters_kill(const struct seccomp_filters *filters, long number, const uint64_t arguments[6]);
+// Reads them: whether restart_syscall(2) would be, by which an interrupted sleep goes on. Errors and pre: as
+// seccomp_filters_read.
+struct hs_error *seccomp_restart_kills(pid_t tid, bool *ret) HS_MUST_CHECK;
 
 enum seccomp_effect {
 	SECCOMP_EFFECT_NONE,         // no filter, or one that none of our calls is deadly for

@@ -25,7 +25,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 struct freezer {
@@ -173,15 +172,13 @@ static struct hs_error *seize_new_threads(struct freezer *freezer)
 // killed next.
 static struct hs_error *keep_from_forbidden_restart(struct frozen_thread *thread)
 {
-	static const uint64_t none[6];
 	arch_registers registers = thread->registers;
-	struct seccomp_filters filters;
 	struct hs_error *error;
 	bool kills;
 
 	if (arch_call_state(&registers) != ARCH_RESTART_BLOCK)
 		return NULL;
-	error = seccomp_filters_read(thread->tid, &filters);
+	error = seccomp_restart_kills(thread->tid, &kills);
 	if (error) {
 		// without privilege; then a process with filters was refused before
 		bool unknown = error->code == HS_ERROR_REFUSED;
@@ -191,8 +188,6 @@ static struct hs_error *keep_from_forbidden_restart(struct frozen_thread *thread
 		hs_error_destroy(error);
 		return NULL;
 	}
-	kills = seccomp_filters_kill(&filters, SYS_restart_syscall, none);
-	seccomp_filters_deinit(&filters);
 	if (!kills)
 		return NULL;
 	arch_repeat_syscall(&registers);
