@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/ptrace/seize_guard.h"
 
+#include "attach/process/thread_facts.h"
 #include "attach/ptrace/ptrace_call.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 // How long one seize may take, at least; twice as long at most; us.
 #define SEIZE_TIMEOUT 50000
+// How often the kernel may answer that a thread must not be traced: while that ends; and while nothing says so, nor
+// that it is traced. A thread that a security module guards costs that many requests, some milliseconds.
+enum { ENDINGS = 3, ATTEMPTS = 100 };
 
 static sigjmp_buf escape;
 static volatile sig_atomic_t seizing;      // number of the seize that is under way; 0 = none is
@@ -51,17 +57,54 @@ struct hs_error *seize_guard_begin(void)
 
 void seize_guard_end(void) { set_alarm(0); }
 
+static struct hs_error *too_late(pid_t tid)
+{
+	return hs_error_create(HS_ERROR_TIMEOUT,
+			       "thread %d cannot be traced now: another of its process's threads is in an exec",
+			       (int)tid);
+}
+
 struct hs_error *seize_guarded(pid_t tid, unsigned long options)
 {
 	int error_number;
 
 	if (sigsetjmp(escape, 0) != 0)
-		return hs_error_create(HS_ERROR_TIMEOUT,
-				       "thread %d cannot be traced now: another of its process's threads is in an exec",
-				       (int)tid);
+		return too_late(tid);
 	last_number = last_number % 1000000 + 1;
 	seizing = last_number;
 	error_number = ptrace_seize(tid, options);
 	seizing = 0;
 	return error_number ? ptrace_seize_error(tid, error_number) : NULL;
+}
+
+static bool is_seized_after(const struct process *process, pid_t tid, struct hs_error **error)
+{
+	if (((*error)->error_number != EPERM && (*error)->code != HS_ERROR_TIMEOUT) ||
+	    !thread_is_own_tracee(process, tid))
+		return false;
+	hs_error_destroy(*error);
+	*error = NULL;
+	return true;
+}
+
+// EPERM has two more causes than a refusal. The thread is exiting: an exec may give its id to another right after, so
+// ask again. As each request waits for an exec to be over, and finds then that the thread which it has looked up has
+// ended by it, a process that becomes one program after the other may give this answer many times. And it is traced
+// already: a seized thread that called exec has taken the main thread's id, under which nobody has seized it.
+struct hs_error *seize_member(const struct process *process, pid_t tid, unsigned long options, uint64_t deadline)
+{
+	struct hs_error *error = seize_guarded(tid, options);
+	int endings = 0, attempts = 0;
+
+	while (error && !is_seized_after(process, tid, &error) && error->error_number == EPERM && endings < ENDINGS &&
+	       attempts < ATTEMPTS) {
+		if (thread_is_ending(process, tid)) {
+			endings++;
+			continue;
+		}
+		hs_error_destroy(error);
+		error = ++attempts > ENDINGS && hs_monotonic_ns() >= deadline ? too_late(tid)
+									      : seize_guarded(tid, options);
+	}
+	return error;
 }

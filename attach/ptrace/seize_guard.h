@@ -7,7 +7,9 @@
 #define HEAPSNAP_ATTACH_PTRACE_SEIZE_GUARD_H
 
 #include "base/error.h"
+#include "base/process.h"
 
+#include <stdint.h>
 #include <sys/types.h>
 
 // Before one or more seizes, and after them. Takes SIGALRM, for good, and the process's real-time interval timer. pre:
@@ -18,5 +20,10 @@ void seize_guard_end(void);
 // long: an exec is under way, which may still fail, so the thread may live on. It may even be traced, where the signal
 // came between the request and its return.
 struct hs_error *seize_guarded(pid_t tid, unsigned long options) HS_MUST_CHECK;
+// As seize_guarded, of a thread of the process that must not be missed, until CLOCK_MONOTONIC is `deadline` (ns): one
+// that is traced by this program already counts as seized, and where one is about to take another's id by an exec, that
+// is waited for. An error with EPERM: it has ended, or must not be traced.
+struct hs_error *seize_member(const struct process *process, pid_t tid, unsigned long options,
+			      uint64_t deadline) HS_MUST_CHECK;
 
 #endif

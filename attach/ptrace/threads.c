@@ -89,23 +89,7 @@ static struct hs_error *seize_thread(struct freezer *freezer, pid_t tid)
 	error = add_thread(freezer, tid);
 	if (error)
 		return error;
-	error = seize_guarded(tid, HS_PTRACE_OPTIONS);
-	if (error && error->code == HS_ERROR_TIMEOUT && thread_is_own_tracee(process, tid)) {
-		hs_error_destroy(error);
-		error = NULL;
-	}
-	// EPERM has two more causes: the thread is exiting (an exec may give its id to another right after: ask again),
-	// and it is traced already, because a seized thread that called exec has taken the main thread's id, under
-	// which it is in no list.
-	for (int attempt = 0; attempt < 3 && error && error->error_number == EPERM; attempt++) {
-		if (thread_is_own_tracee(process, tid)) {
-			hs_error_destroy(error);
-			error = NULL;
-		} else if (!thread_is_ending(process, tid)) {
-			hs_error_destroy(error);
-			error = seize_guarded(tid, HS_PTRACE_OPTIONS);
-		}
-	}
+	error = seize_member(process, tid, HS_PTRACE_OPTIONS, freezer->deadline);
 	if (!error && !process_has_thread(process, tid)) {
 		freezer->frozen->count--;
 		freezer->left_out = tid;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executes itself over and over, each time from a thread, with others running: argument 1 is how often.
+// Executes itself over and over, each time from a thread, with others running. usage: ptrace_exec [SCRIPT] TIMES
+// [ready] SCRIPT, which names this program as its interpreter, is executed instead: the kernel puts it first.
 #include "ptrace_target.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
+static const char *file = "/proc/self/exe";
 static char **arguments;
 
 static void *spin(void *unused)
@@ -16,7 +18,7 @@ static void *spin(void *unused)
 
 static void *replace(void *unused)
 {
-	execv("/proc/self/exe", arguments);
+	execv(file, arguments);
 	return unused;
 }
 
@@ -24,8 +26,14 @@ int main(int argc, char **argv)
 {
 	static char left[16];
 	pthread_t thread;
-	int count = argc > 1 ? atoi(argv[1]) : 0;
+	int count;
 
+	if (argc > 2 && argv[1][0] == '/') {
+		file = argv[1];
+		argc--;
+		argv++;
+	}
+	count = argc > 1 ? atoi(argv[1]) : 0;
 	if (argc > 2)
 		target_ready();
 	if (count == 0)

@@ -103,10 +103,12 @@ struct slow_script {
 	int listener;
 };
 
-// False: there is no fanotify here, which it says.
-static bool slow_script_make(struct slow_script *ret)
+// `program`: the interpreter, a file beside the targets; NULL: one that cannot be executed. False: there is no fanotify
+// here, which it says.
+static bool slow_script_make(const char *program, struct slow_script *ret)
 {
-	char text[80];
+	const char *targets = getenv("HEAPSNAP_TARGETS");
+	char text[4096];
 
 	*ret = (struct slow_script){ .folder = "/tmp/heapsnap-test-XXXXXX" };
 	ret->listener = fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC, O_RDONLY | O_CLOEXEC);
@@ -121,6 +123,9 @@ static bool slow_script_make(struct slow_script *ret)
 	snprintf(text, sizeof(text), "#!%s\n", ret->interpreter);
 	write_file(ret->script, text);
 	write_file(ret->interpreter, "");
+	snprintf(text, sizeof(text), "cp %s/%s %s", targets ? targets : ".", program ? program : "", ret->interpreter);
+	if (program && system(text) != 0)
+		exit(2);
 	CHECK_EQUAL(fanotify_mark(ret->listener, FAN_MARK_ADD, FAN_OPEN_EXEC_PERM, AT_FDCWD, ret->interpreter), 0);
 	fflush(stdout);
 	return true;
@@ -168,7 +173,7 @@ static void test_failing_exec(void)
 	struct program program;
 	pid_t denier, tool;
 
-	if (!slow_script_make(&slow))
+	if (!slow_script_make(NULL, &slow))
 		return;
 	denier = fork();
 	if (denier == 0)
@@ -185,6 +190,78 @@ static void test_failing_exec(void)
 	CHECK_EQUAL(program_finish(&program, NULL, 0), 0);
 	kill(denier, SIGKILL);
 	CHECK_EQUAL(waitpid(denier, &status, 0), denier);
+	slow_script_remove(&slow);
+}
+
+static struct {
+	pid_t pid;
+	unsigned times; // that the tool comes to seize the main thread no sooner than an exec is under way
+} late;
+
+int __real_ptrace_seize(pid_t tid, unsigned long options);
+int __wrap_ptrace_seize(pid_t tid, unsigned long options);
+
+static bool is_elsewhere(pid_t pid, pid_t tid) { return !is_in_execve(pid, tid); }
+
+static bool any_is_in_exec(pid_t pid) { return !all_threads(pid, is_elsewhere); }
+
+int __wrap_ptrace_seize(pid_t tid, unsigned long options)
+{
+	if (tid == late.pid && late.times > 0) {
+		late.times--;
+		CHECK(wait_until(any_is_in_exec, tid));
+	}
+	return __real_ptrace_seize(tid, options);
+}
+
+static int freeze_late(pid_t pid)
+{
+	struct frozen_process process;
+	struct hs_error *error;
+
+	late.pid = pid;
+	late.times = 20;
+	do {
+		error = threads_freeze(held_process(pid), 5000, &process);
+		if (!error)
+			must(threads_thaw(&process));
+		else if (error->code != HS_ERROR_GONE)
+			must(error);
+		hs_error_destroy(error);
+	} while (late.times > 0 || error);
+	fflush(stdout);
+	return CHECK_RESULT();
+}
+
+// One slow exec after the other. A main thread's seizing waits for an exec, and finds then that the thread which it
+// named has ended by it: time and again, where the tool gets no processor in between.
+static void test_exec_after_exec(void)
+{
+	struct slow_script slow;
+	int status;
+	pid_t answerer, pid, tool;
+
+	if (!slow_script_make("ptrace_exec", &slow))
+		return;
+	answerer = fork();
+	if (answerer == 0)
+		answer_slowly(slow.listener, NULL, 10, FAN_ALLOW);
+	close(slow.listener);
+	pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		execl(slow.script, slow.script, "60", NULL);
+		_exit(1);
+	}
+	tool = fork();
+	if (tool == 0)
+		_exit(freeze_late(pid));
+	CHECK_EQUAL(waitpid(tool, &status, 0), tool);
+	CHECK_EQUAL(status, 0);
+	CHECK_EQUAL(waitpid(pid, &status, 0), pid);
+	CHECK_EQUAL(status, 0);
+	kill(answerer, SIGKILL);
+	CHECK_EQUAL(waitpid(answerer, NULL, 0), answerer);
 	slow_script_remove(&slow);
 }
 
@@ -238,7 +315,7 @@ static void test_endless_exec(void)
 	char byte;
 	pid_t answerer, pid, tool;
 
-	if (!slow_script_make(&slow))
+	if (!slow_script_make(NULL, &slow))
 		return;
 	if (pipe2(said, O_CLOEXEC) || pipe2(wait, O_CLOEXEC))
 		exit(2);
@@ -360,6 +437,7 @@ int main(int argc, char **argv)
 		{ "exec_beside_standing", test_exec_beside_standing },
 		{ "endless_exec", test_endless_exec },
 		{ "failing_exec", test_failing_exec },
+		{ "exec_after_exec", test_exec_after_exec },
 		{ "exec", test_exec },
 	};
 
