@@ -159,7 +159,7 @@ static const char *rate_cell(const struct change_rows *rows, const struct profil
 
 static struct hs_error *print_change(const struct change_rows *rows, const struct site_change *change)
 {
-	const struct value_kind *kind = &rows->kind, after = { &rows->result->new, kind->is_allocated };
+	const struct value_kind *kind = &rows->kind, after = { &rows->result->new, kind->is_allocated, false };
 	const struct named_profile *named = named_of(rows->result, change);
 	struct table_text text = site_row_text(named, site_of(change));
 	char now[VALUE_SIZE], rate[VALUE_SIZE];
@@ -370,6 +370,9 @@ enum exit_status command_diff(const struct options *options)
 
 	if (options->survivors)
 		return report_survivors(options);
+	if (options->view.order == ORDER_TEMPORARY)
+		return console_fail(options, hs_error_create(HS_ERROR_REFUSED, "a difference is not ordered by "
+									       "temporary-blocks; report shows them"));
 	error = view_setting_init(options, &setting);
 	if (error)
 		return console_fail(options, error);

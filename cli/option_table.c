@@ -136,7 +136,7 @@ const struct option_description option_table[] = {
 	{ OPTION_IGNORE, "ignore", "REGEX", FOR_VIEWS, "no stacks with such a frame",
 	  "no stacks with a function, file or module that matches; may be repeated" },
 	{ OPTION_SORT, "sort", "ORDER", FOR_VIEWS, "what is ordered by, and shown",
-	  "live-bytes (default), live-blocks, alloc-bytes, alloc-blocks (since attach), error or name" },
+	  "live-bytes (default), live-blocks, alloc-bytes, alloc-blocks (since attach), temporary-blocks, error or name" },
 	{ OPTION_OLDER_THAN, "older-than", "TIME", FOR_BLOCKS, "only blocks that are older",
 	  "of a process: only blocks that are provably older, as 10m; the profile and the rows are of these alone. What was "
 	  "allocated then counts only what is live" },

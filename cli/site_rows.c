@@ -61,8 +61,20 @@ struct hs_error *site_path_print(const struct options *options, const struct nam
 	return error;
 }
 
-static const char *block_word(const struct value_kind *kind, const struct profile_values *values)
+// Behind the numbers: what is counted, or of temporary allocations how many a second.
+static const char *unit_text(const struct value_kind *kind, const struct profile_values *values, char *buffer)
 {
+	const double seconds = (double)kind->profile->duration_ns / 1e9;
+
+	if (kind->is_temporary && seconds > 0) {
+		char number[NUMBER_SIZE];
+
+		snprintf(buffer, VALUE_SIZE, "%.*s/s", NUMBER_SIZE - 1,
+			 number_short_of(number_whole((double)values->temporary_objects / seconds), false, number));
+		return buffer;
+	}
+	if (kind->is_temporary)
+		return "";
 	return (kind->is_allocated ? values->alloc_objects : values->live_objects) == 1 ? "block" : "blocks";
 }
 
@@ -70,11 +82,11 @@ static struct table site_table(const struct options *options, const struct value
 {
 	struct table table = { .options = options };
 
-	table_column(&table, kind->is_allocated ? "allocated" : "", 10);
+	table_column(&table, kind->is_allocated ? value_title(kind) : "", 10);
 	if (value_has_error(kind))
 		table_column(&table, "", -9);
-	table_column(&table, "", 6);
-	table_column(&table, "", -6);
+	table_column(&table, kind->is_temporary ? value_count_title(kind) : "", 6);
+	table_column(&table, kind->is_temporary ? "rate" : "", -6);
 	return table;
 }
 
@@ -83,6 +95,7 @@ static struct hs_error *print_site(const struct table *table, const struct value
 {
 	const struct table_text text = site_row_text(named, site);
 	struct value_cells cells;
+	char unit[VALUE_SIZE];
 	const char *row[TABLE_COLUMNS_MAX] = { cells.bytes };
 	struct hs_error *error = NULL;
 	size_t count = 1;
@@ -91,15 +104,9 @@ static struct hs_error *print_site(const struct table *table, const struct value
 	if (value_has_error(kind))
 		row[count++] = cells.error;
 	row[count++] = cells.blocks;
-	row[count++] = block_word(kind, &site->values);
+	row[count++] = unit_text(kind, &site->values, unit);
 	error = table_row(table, row, 0, &text);
 	return error ? error : site_path_print(table->options, named, site);
-}
-
-static bool holds_nothing(const struct value_kind *kind, const struct profile_values *values)
-{
-	return kind->is_allocated ? values->alloc_bytes == 0 && values->alloc_objects == 0
-				  : values->live_bytes == 0 && values->live_objects == 0;
 }
 
 // How many of the rest hold something, and how much.
@@ -125,7 +132,7 @@ struct hs_error *site_rows_print(const struct options *options, const struct nam
 
 	for (size_t i = 0; i < sites->count && !error; i++) {
 		const struct profile_values *values = &sites->items[i].values;
-		const bool is_nothing = holds_nothing(&kind, values);
+		const bool is_nothing = value_is_nothing(&kind, values);
 		// Unless all are asked for, what says no more than its error is among the others.
 		const bool is_left_out =
 			is_nothing || (limit != SIZE_MAX && value_is_within(&kind, values, value_error(&kind, values)));

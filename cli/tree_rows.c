@@ -23,7 +23,7 @@ struct tree_printing {
 // Shares are those of the bytes beside them, whatever rows are ordered by.
 static enum values_order share_order(const struct value_kind *kind)
 {
-	return kind->is_allocated ? ORDER_ALLOCATED : ORDER_LIVE;
+	return kind->is_temporary ? ORDER_TEMPORARY : kind->is_allocated ? ORDER_ALLOCATED : ORDER_LIVE;
 }
 
 // Of nothing there is nothing to say; of a difference it may be a sum that happens to be none.
@@ -165,12 +165,12 @@ struct hs_error *tree_rows_print(const struct options *options, const struct hea
 	struct hs_error *error = printing.children && printing.levels ? NULL : &hs_error_no_memory;
 
 	printing.weight = values_weight(&tree->nodes[0].cumulative, share_order(&printing.kind));
-	table_column(&printing.table, printing.kind.is_allocated ? "allocated" : "live", 10);
+	table_column(&printing.table, value_title(&printing.kind), 10);
 	if (value_has_error(&printing.kind))
 		table_column(&printing.table, "", -9);
 	if (!profile->is_difference)
 		table_column(&printing.table, "share", 7);
-	table_column(&printing.table, "blocks", 7);
+	table_column(&printing.table, printing.kind.is_temporary ? "of own" : "blocks", 7);
 	if (!error && tree->count > 1) // of no stack there is nothing to show
 		error = print_all(&printing);
 	free(printing.children);

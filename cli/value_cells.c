@@ -5,6 +5,21 @@
 
 bool value_has_error(const struct value_kind *kind) { return kind->profile->is_estimate && !kind->is_allocated; }
 
+const char *value_title(const struct value_kind *kind)
+{
+	return kind->is_temporary ? "temporary" : kind->is_allocated ? "allocated" : "live";
+}
+
+const char *value_count_title(const struct value_kind *kind) { return kind->is_temporary ? "share" : "blocks"; }
+
+bool value_is_nothing(const struct value_kind *kind, const struct profile_values *values)
+{
+	if (kind->is_temporary)
+		return values->temporary_objects == 0;
+	return kind->is_allocated ? values->alloc_bytes == 0 && values->alloc_objects == 0
+				  : values->live_bytes == 0 && values->live_objects == 0;
+}
+
 static int64_t bytes_of(const struct value_kind *kind, const struct profile_values *values)
 {
 	return kind->is_allocated ? values->alloc_bytes : values->live_bytes;
@@ -24,10 +39,12 @@ const char *value_bytes(const struct value_kind *kind, const struct profile_valu
 	const char *mark = !value_is_least(kind, values)  ? about(kind->profile->is_estimate)
 			   : kind->profile->is_difference ? ""
 							  : "≥";
+	const bool is_difference = kind->profile->is_difference;
 	char number[NUMBER_SIZE];
 
 	snprintf(buffer, VALUE_SIZE, "%s%.*s", mark, NUMBER_SIZE - 1,
-		 number_bytes_of(bytes_of(kind, values), kind->profile->is_difference, number));
+		 kind->is_temporary ? number_short_of(values->temporary_objects, is_difference, number)
+				    : number_bytes_of(bytes_of(kind, values), is_difference, number));
 	return buffer;
 }
 
@@ -43,12 +60,25 @@ bool value_is_within(const struct value_kind *kind, const struct profile_values 
 	return value_has_error(kind) && !value_is_least(kind, values) && size_of(values->live_bytes) < error;
 }
 
+static void make_temporary(const struct value_kind *kind, const struct profile_values *values, struct value_cells *ret)
+{
+	value_bytes(kind, values, ret->bytes);
+	ret->error[0] = ret->blocks[0] = 0;
+	if (values->alloc_objects > 0)
+		snprintf(ret->blocks, sizeof(ret->blocks), "%.0f %%",
+			 100 * (double)values->temporary_objects / (double)values->alloc_objects);
+}
+
 void value_cells_make(const struct value_kind *kind, const struct profile_values *values, uint64_t error,
 		      struct value_cells *ret)
 {
 	const bool is_difference = kind->profile->is_difference, is_least = value_is_least(kind, values);
 	char number[NUMBER_SIZE];
 
+	if (kind->is_temporary) {
+		make_temporary(kind, values, ret);
+		return;
+	}
 	if (value_is_within(kind, values, error))
 		snprintf(ret->bytes, sizeof(ret->bytes), "about 0");
 	else if (value_has_error(kind))

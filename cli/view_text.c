@@ -192,13 +192,12 @@ static struct hs_error *print_row(const struct table *table, const struct value_
 
 static struct table row_table(const struct options *options, const struct value_kind *kind)
 {
-	const char *values = kind->is_allocated ? "allocated" : "live";
 	struct table table = { .options = options };
 
-	table_column(&table, options->view.cumulative ? "cumulative" : values, 10);
+	table_column(&table, options->view.cumulative ? "cumulative" : value_title(kind), 10);
 	if (value_has_error(kind))
 		table_column(&table, "", -9);
-	table_column(&table, "blocks", 7);
+	table_column(&table, value_count_title(kind), 7);
 	if (!view_attribute(options))
 		table_column(&table, options->view.cumulative ? "itself" : "cumulative", 10);
 	return table;

@@ -28,7 +28,8 @@ bool view_words_take_sort(struct options *options, const char *text)
 	if (values_order_find(text, &options->view.order) && options->view.order != ORDER_CUMULATIVE)
 		return true;
 	return options_refuse(
-		options, "--sort expects live-bytes, live-blocks, alloc-bytes, alloc-blocks, error or name, got '%s'",
+		options,
+		"--sort expects live-bytes, live-blocks, alloc-bytes, alloc-blocks, temporary-blocks, error or name, got '%s'",
 		text);
 }
 

@@ -96,6 +96,9 @@ struct thread_slot {
 	uint32_t record_ticks;        // what recording one allocation has cost recently, ticks; 0 = not yet known
 	uint64_t window_records;      // counter of allocations at the beginning of the window
 	int64_t suspended;            // what the countdown was before the original of the outermost hook
+	int64_t last_countdown;       // behind the last record, where that is a sample
+	// ref of the record of the block that the thread has allocated last; 0 = it has none, or that was given back
+	uint32_t last_record;
 
 	_Alignas(64) uint64_t window_bytes; // counter of their bytes at its beginning
 	uint64_t seen_bytes;                // of the window, where not all are recorded: the gaps that have ended

@@ -14,6 +14,7 @@ void profile_values_add(struct profile_values *to, const struct profile_values *
 {
 	add(&to->alloc_objects, from->alloc_objects);
 	add(&to->alloc_bytes, from->alloc_bytes);
+	add(&to->temporary_objects, from->temporary_objects);
 	add(&to->live_objects, from->live_objects);
 	add(&to->live_bytes, from->live_bytes);
 	to->live_records += from->live_records;

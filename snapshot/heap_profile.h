@@ -49,6 +49,9 @@ struct profile_values {
 	uint64_t live_records; // live blocks that were recorded: what the live values are made of
 	// squares of the live values' standard errors, as the records show them
 	double live_objects_variance, live_bytes_variance;
+	// of those since attach: given back before their thread allocated another ("temporary allocations"); 0 also
+	// where that is not known (heap_profile.has_temporaries)
+	int64_t temporary_objects;
 };
 
 // What the live blocks of a sample have in common beside their stack, as far as that was asked for. 0 = not said.
@@ -154,6 +157,7 @@ struct heap_profile {
 	char *program;                // path of the executable; owned
 	char *name;                   // of the process, as the kernel has it; owned; NULL = the program's, or not known
 	bool is_difference;           // values are those of a later profile less those of an earlier one, or below 0
+	bool has_temporaries;         // how many allocations were temporary is known
 	bool is_foreign;              // another program wrote its file: nothing is known of what is missing from it
 	struct profile_memory memory; // at about the time of the snapshot
 	struct profile_cut cut;

@@ -363,6 +363,7 @@ static struct hs_error *describe(const struct heap_copy *copy, const struct tabl
 		error = label_texts_hooks(view, profile);
 	profile->cut = (struct profile_cut){ table_header(view)->stable.code_nonce, copy->epoch, copy->ticks };
 	if (profile->selection) {
+		profile->has_temporaries = false; // nothing is known of what was freed
 		profile->recorded = live_values(&totals->live);
 		profile->undecided = live_values(&totals->undecided);
 	}

@@ -159,6 +159,7 @@ static struct hs_error *add_facts(struct heap_profile *to, const struct heap_pro
 	to->is_stopped = new->is_stopped;
 	to->is_difference = true;
 	to->is_estimate = old->is_estimate || new->is_estimate;
+	to->has_temporaries = old->has_temporaries && new->has_temporaries;
 	to->interval_most = to->is_estimate ? joined_interval(old, new) : 0;
 	to->stopped_ns = new->stopped_ns;
 	to->stopped_because = new->stopped_because;

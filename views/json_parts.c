@@ -31,6 +31,8 @@ void values_put_json(struct json *json, const struct heap_profile *profile, cons
 	json_integer(json, "live_bytes", values->live_bytes);
 	json_integer(json, "alloc_objects", values->alloc_objects);
 	json_integer(json, "alloc_bytes", values->alloc_bytes);
+	if (profile->has_temporaries)
+		json_integer(json, "temporary_objects", values->temporary_objects);
 	if (values->live_records > 0 || values->live_objects == 0) // of a file they may not be known
 		json_number(json, "samples", values->live_records);
 	json_number(json, "live_objects_error", objects_error(profile, values));

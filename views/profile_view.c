@@ -21,6 +21,9 @@ struct hs_error *profile_view_make_of(const struct heap_profile *profile, const 
 	struct hs_error *error = NULL;
 
 	*ret = (struct profile_view){ 0 };
+	if (options->order == ORDER_TEMPORARY && !profile->has_temporaries)
+		return hs_error_create(HS_ERROR_NOT_FOUND,
+				       "the profile does not say how many allocations were temporary");
 	error = named_profile_make(profile, options->rules, &ret->named);
 	if (error)
 		return error;

@@ -44,6 +44,7 @@ static void keep_live(struct profile_values *values)
 {
 	values->alloc_bytes = values->live_bytes;
 	values->alloc_objects = values->live_objects;
+	values->temporary_objects = 0;
 }
 
 struct hs_error *survivors_keep(const struct heap_profile *old, struct heap_profile *new)
@@ -71,5 +72,6 @@ struct hs_error *survivors_keep(const struct heap_profile *old, struct heap_prof
 	new->recorded = new->total;
 	new->total = total;
 	new->selection = selection;
+	new->has_temporaries = false;
 	return NULL;
 }

@@ -5,8 +5,13 @@
 #include <string.h>
 
 static const char *const order_names[ORDER_COUNT] = {
-	[ORDER_LIVE] = "live-bytes",          [ORDER_BLOCKS] = "live-blocks", [ORDER_ALLOCATED] = "alloc-bytes",
-	[ORDER_ALLOCATIONS] = "alloc-blocks", [ORDER_ERROR] = "error",        [ORDER_NAME] = "name",
+	[ORDER_LIVE] = "live-bytes",
+	[ORDER_BLOCKS] = "live-blocks",
+	[ORDER_ALLOCATED] = "alloc-bytes",
+	[ORDER_ALLOCATIONS] = "alloc-blocks",
+	[ORDER_TEMPORARY] = "temporary-blocks",
+	[ORDER_ERROR] = "error",
+	[ORDER_NAME] = "name",
 	[ORDER_CUMULATIVE] = "cumulative",
 };
 
@@ -37,6 +42,7 @@ struct profile_values values_subtract(const struct profile_values *from, const s
 	return (struct profile_values){
 		.alloc_objects = number_subtract(from->alloc_objects, what->alloc_objects),
 		.alloc_bytes = number_subtract(from->alloc_bytes, what->alloc_bytes),
+		.temporary_objects = number_subtract(from->temporary_objects, what->temporary_objects),
 		.live_objects = number_subtract(from->live_objects, what->live_objects),
 		.live_bytes = number_subtract(from->live_bytes, what->live_bytes),
 		.live_records = from->live_records + what->live_records,
@@ -54,6 +60,8 @@ double values_size(const struct profile_values *values, enum values_order order)
 		return fabs((double)values->alloc_bytes);
 	case ORDER_ALLOCATIONS:
 		return fabs((double)values->alloc_objects);
+	case ORDER_TEMPORARY:
+		return fabs((double)values->temporary_objects);
 	case ORDER_ERROR:
 		return sqrt(values->live_bytes_variance);
 	case ORDER_LIVE:

@@ -10,13 +10,14 @@ enum values_order {
 	ORDER_BLOCKS,      // live blocks
 	ORDER_ALLOCATED,   // bytes allocated since attach
 	ORDER_ALLOCATIONS, // how many since attach
+	ORDER_TEMPORARY,   // how many of these were temporary
 	ORDER_ERROR,       // standard error of the live bytes
 	ORDER_NAME,        // A first; its shares are those of live bytes
 	ORDER_CUMULATIVE,  // live bytes of all stacks with it, also where rows are the innermost places
 	ORDER_COUNT
 };
 
-// "live-bytes", "live-blocks", "alloc-bytes", "alloc-blocks", "error", "name", "cumulative".
+// "live-bytes", "live-blocks", "alloc-bytes", "alloc-blocks", "temporary-blocks", "error", "name", "cumulative".
 const char *values_order_name(enum values_order order);
 // Whether there is one of that name.
 bool values_order_find(const char *name, enum values_order *ret);
@@ -24,7 +25,7 @@ bool values_order_find(const char *name, enum values_order *ret);
 // Whether it is one of what was allocated since attach, and not of what is live.
 static inline bool values_order_is_allocated(enum values_order order)
 {
-	return order == ORDER_ALLOCATED || order == ORDER_ALLOCATIONS;
+	return order == ORDER_ALLOCATED || order == ORDER_ALLOCATIONS || order == ORDER_TEMPORARY;
 }
 
 // from - what; stays at INT64_MIN or INT64_MAX. Of the variances and the records it is the sum: both stand behind it.

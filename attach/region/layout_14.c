@@ -91,8 +91,9 @@ struct slot_14 {
 	uint64_t counters[32];
 	uint64_t cut_counters[16];
 	struct totals_entry totals[128];
+	uint16_t temporaries[128];
 };
-_Static_assert(sizeof(struct slot_14) == 2624, "frozen");
+_Static_assert(sizeof(struct slot_14) == 2880, "frozen");
 _Static_assert(sizeof(struct shared_slot) <= 0x8000, "a present slot fits in the place of an old one");
 
 // Fields that are in the present struct under the same name and with the same meaning. Where one no longer is, it
@@ -175,7 +176,8 @@ _Static_assert(sizeof(struct shared_slot) <= 0x8000, "a present slot fits in the
 	X(cost)                                                                                                        \
 	X(counters)                                                                                                    \
 	X(cut_counters)                                                                                                \
-	X(totals)
+	X(totals)                                                                                                      \
+	X(temporaries)
 
 #define X(field)                                                                                                       \
 	_Static_assert(sizeof(((struct region_header *)0)->field) == sizeof(((struct header_14 *)0)->field),           \
@@ -208,7 +210,8 @@ _Static_assert(sizeof(struct module_record) == 176 && offsetof(struct module_rec
 // NOLINTBEGIN(misc-redundant-expression): two comparisons of numbers that macros name look like one to it.
 _Static_assert(HS_PAGE_SIZE == 4096 && HS_REF_SHIFT == 5 && HS_FRAME_MODULE_SHIFT == 48 &&
 		       HS_FRAME_MODULE_MASK == 0x3fff && HS_FRAME_EXACT_PC == 0x4000 && HS_FRAME_CUT == 0x8000 &&
-		       HS_OBJECTS_SHIFT == 16 && HS_BYTES_SHIFT == 8 && HS_SAMPLES_MAX == 2047,
+		       HS_FRAME_TEMPORARY == 0xc000 && HS_OBJECTS_SHIFT == 16 && HS_BYTES_SHIFT == 8 &&
+		       HS_SAMPLES_MAX == 2047,
 	       "translate it");
 _Static_assert(HS_LEAF_BITS == 10 && HS_MIDDLE_BITS == 15 && HS_NARROW_SHIFT == 4 && HS_NARROW_ROOT_BITS == 18 &&
 		       HS_WIDE_SHIFT == 6 && HS_WIDE_ROOT_BITS == 16 && HS_NARROW_SIZE_MAX == 48 &&

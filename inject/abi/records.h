@@ -55,9 +55,12 @@ _Static_assert(sizeof(struct free_record) == sizeof(struct block_record), "a fre
 #define HS_FRAME_MODULE_MASK  0x3fffu // module index + 1; 0 = in no module
 #define HS_FRAME_EXACT_PC     0x4000u // the pc is that of an interrupted instruction, not a return address
 #define HS_FRAME_CUT          0x8000u // no frame: says that the walk ended early; pc holds an enum cut_reason
+// no frame, and the innermost frame of no stack: its `alloc_objects` are the temporary ones of its parent's stack
+#define HS_FRAME_TEMPORARY (HS_FRAME_CUT | HS_FRAME_EXACT_PC)
 
 // One frame of a stack. Stacks that share outer frames share nodes: parent is the next outer frame.
-// Append-only. Invariant: a chain of parents ends with 0 after at most HS_DEPTH_MAX + 1 steps.
+// Append-only. Invariant: a chain of parents ends with 0 after at most HS_DEPTH_MAX + 1 steps, from a
+// HS_FRAME_TEMPORARY on after one more.
 struct stack_node {
 	uint64_t frame;         // frame word
 	uint32_t parent;        // ref; 0 = outermost

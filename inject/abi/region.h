@@ -180,6 +180,8 @@ struct shared_slot {
 	_Alignas(64) uint64_t counters[HS_COUNTER_SLOTS];
 	uint64_t cut_counters[16];
 	struct totals_entry totals[HS_TOTALS_ENTRIES];
+	// of the stack of each entry of `totals`: blocks that the thread has given back before it allocated another
+	uint16_t temporaries[HS_TOTALS_ENTRIES];
 };
 _Static_assert(CUT_REASON_COUNT <= 16, "cut counters");
 _Static_assert(offsetof(struct shared_slot, pending) == 64, "what each call looks at is in one cache line");

@@ -14,6 +14,7 @@ void totals_add_sampled(uint32_t stack, uint64_t size, struct choice choice)
 static void count_lost(struct thread_slot *slot, uint64_t size)
 {
 	slot->last_freed = 0; // the same address may come again
+	slot->last_record = 0;
 	count_up(slot->shared.counters, COUNTER_lost_region_full, 1);
 	count_up(slot->shared.counters, COUNTER_lost_region_full_bytes, size);
 }
@@ -84,6 +85,8 @@ static uint32_t new_record(struct thread_slot *slot, uint64_t size, struct choic
 		totals_add_sampled(stack, size, choice);
 	count_up(slot->shared.counters, COUNTER_allocations, 1);
 	count_up(slot->shared.counters, COUNTER_allocated_bytes, size);
+	slot->last_record = ref;
+	slot->last_countdown = __atomic_load_n(credit_countdown(slot), __ATOMIC_RELAXED);
 	return ref;
 }
 
@@ -239,6 +242,7 @@ void record_allocation(struct thread_slot *slot, uint64_t block, uint64_t size, 
 		return;
 	}
 	if (!choice.interval) {
+		slot->last_record = 0;
 		slot->framed_calls++;
 		reentry_count_call(slot);
 		return;
@@ -350,6 +354,8 @@ void block_goes(uint64_t block, uint64_t size, const struct hook_island *island,
 		// A signal handler leaves the interrupted recorder's lists alone. Within an original the recorder runs
 		// again for this moment, and says so: to handlers, and to a tool that is to change nothing meanwhile.
 		if (HS_LIKELY(nesting == OUTERMOST)) {
+			if (HS_UNLIKELY(ref && ref == slot->last_record))
+				temporary_count(slot, ref);
 			if (HS_LIKELY(ref))
 				record_gone(slot, ref, block);
 		} else if (ref && nesting != REENTERED && reentry_leave_original(slot)) {
@@ -465,6 +471,7 @@ void reallocation_finish(struct thread_slot *slot, const struct reallocation *re
 				ref = 0; // the old block is shown until `pending` is cleared
 		}
 	} else if (block) {
+		slot->last_record = 0;
 		slot->framed_calls++;
 	}
 	if (reallocation->old)

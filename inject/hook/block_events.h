@@ -15,6 +15,7 @@
 #include "inject/sampling/budget.h"
 #include "inject/sampling/downsampling.h"
 #include "inject/sampling/sampling.h"
+#include "inject/sampling/temporary.h"
 #include "inject/table/block_place.h"
 #include "inject/table/record.h"
 #include "inject/table/removal.h"

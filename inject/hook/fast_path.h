@@ -72,6 +72,7 @@ HS_ALWAYS_INLINE bool fast_path_record(struct thread_slot *slot, uint64_t block,
 	count_up(slot->shared.counters, COUNTER_allocations, 1);
 	count_up(slot->shared.counters, COUNTER_allocated_bytes, size);
 	record_fill(slot, region_ref(ref), size, (struct choice){ 1, 0 }, kept->node);
+	slot->last_record = ref;
 	__atomic_store_n(place, entry, __ATOMIC_RELEASE);
 	return true;
 }
@@ -90,7 +91,8 @@ static inline bool fast_path_release(uint64_t block, uint64_t call_return_slot, 
 	slot->shared.guard = call_return_slot;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	free_count = slot->free_count;
-	if (HS_UNLIKELY(!live_table_find_fast(block, &place, &ref) || free_count == HS_FREE_KEPT)) {
+	if (HS_UNLIKELY(!live_table_find_fast(block, &place, &ref) || free_count == HS_FREE_KEPT ||
+			(ref == slot->last_record && !temporary_count_fast(slot, ref)))) {
 		reentry_leave(slot);
 		return false;
 	}

@@ -156,6 +156,7 @@ static void begin_thread(struct thread_slot *slot, uint64_t thread_pointer, uint
 	slot->shared.pending = 0;
 	slot->shared.pending_new = 0;
 	slot->last_freed = 0;
+	slot->last_record = 0;
 	slot->walk_count = 0;
 	slot->kept_generation = 0;
 	slot->ticks_left = 0;

@@ -69,6 +69,7 @@ static void adopt(struct thread_slot *slot)
 
 	begin_random(slot);
 	slot->kept_generation = 0; // the depth may be another one
+	slot->last_record = 0;     // what comes next is counted in another way
 	do {
 		generation = __atomic_load_n(&header->sampling_generation, __ATOMIC_ACQUIRE);
 		begin_with_settings(slot, header, before);

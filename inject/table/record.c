@@ -4,6 +4,7 @@
 #include "inject/table/record.h"
 
 #include "inject/abi/sanitizer_marks.h"
+#include "inject/table/stack_table.h"
 
 enum { FRESH_BATCH = 16 };
 
@@ -106,9 +107,18 @@ void totals_add_directly(uint32_t stack, uint64_t size)
 	__atomic_fetch_add(&node->alloc_bytes, size << HS_BYTES_SHIFT, __ATOMIC_RELAXED);
 }
 
-void totals_flush(struct totals_entry *entry)
+void temporaries_add_directly(struct thread_slot *slot, uint32_t stack, uint64_t objects)
 {
-	uint32_t stack = entry->stack;
+	uint32_t ref = stack_table_node(slot, stack, (uint64_t)HS_FRAME_TEMPORARY << HS_FRAME_MODULE_SHIFT);
+
+	if (ref)
+		__atomic_fetch_add(&((struct stack_node *)region_ref(ref))->alloc_objects, objects, __ATOMIC_RELAXED);
+}
+
+void totals_flush(struct thread_slot *slot, uint32_t index)
+{
+	struct totals_entry *entry = &slot->shared.totals[index];
+	uint32_t stack = entry->stack, temporaries = slot->shared.temporaries[index];
 	uint64_t objects = entry->objects;
 	uint64_t bytes = entry->bytes;
 	struct stack_node *node;
@@ -120,4 +130,7 @@ void totals_flush(struct totals_entry *entry)
 	node = region_ref(stack);
 	__atomic_fetch_add(&node->alloc_objects, objects << HS_OBJECTS_SHIFT, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&node->alloc_bytes, bytes << HS_BYTES_SHIFT, __ATOMIC_RELAXED);
+	slot->shared.temporaries[index] = 0;
+	if (temporaries)
+		temporaries_add_directly(slot, stack, (uint64_t)temporaries << HS_OBJECTS_SHIFT);
 }

@@ -22,10 +22,13 @@ struct choice {
 uint32_t record_refill(struct thread_slot *slot) HS_HIDDEN;
 // Gives a batch of the thread's free records to all threads, and returns how many are left. pre: there are HS_FREE_KEPT
 uint32_t record_share_batch(struct thread_slot *slot) HS_HIDDEN;
-// Adds an entry's totals to its node and empties it.
-void totals_flush(struct totals_entry *entry) HS_HIDDEN;
+// Adds the totals of an entry of the thread's to its node, and empties it.
+void totals_flush(struct thread_slot *slot, uint32_t index) HS_HIDDEN;
 // Adds an allocation to its node at once.
 void totals_add_directly(uint32_t stack, uint64_t size) HS_HIDDEN;
+// Adds temporary allocations, times HS_OBJECTS_ONE, to those of the stack at once. Where there is no room for it they
+// are not counted.
+void temporaries_add_directly(struct thread_slot *slot, uint32_t stack, uint64_t objects) HS_HIDDEN;
 
 // A slot belongs to one thread. Where two have the same thread pointer, and until that shows (thread_slot_note_shared),
 // both may be in it: then lists may lose records or show one twice, but no index leaves its array and no reference the
@@ -80,7 +83,8 @@ static inline uint32_t totals_index(uint32_t stack) { return (stack ^ stack >> 7
 
 static inline void totals_add(struct thread_slot *slot, uint32_t stack, uint64_t size)
 {
-	struct totals_entry *entry = &slot->shared.totals[totals_index(stack)];
+	uint32_t index = totals_index(stack);
+	struct totals_entry *entry = &slot->shared.totals[index];
 
 	if (HS_UNLIKELY(entry->stack != stack || entry->objects == UINT32_MAX)) {
 		// Totals do not move from entry to node while a dump reads both.
@@ -88,7 +92,7 @@ static inline void totals_add(struct thread_slot *slot, uint32_t stack, uint64_t
 			totals_add_directly(stack, size);
 			return;
 		}
-		totals_flush(entry);
+		totals_flush(slot, index);
 		entry->bytes = 0;
 		entry->objects = 0;
 		__atomic_store_n(&entry->stack, stack, __ATOMIC_RELEASE);

@@ -206,14 +206,15 @@ static uint64_t magnitude(int64_t value) { return value < 0 ? -(uint64_t)value :
 // Sums that no honest heap comes near would stop at their limit, and there depend on the order.
 static bool overflows(const struct heap_profile *profile)
 {
-	uint64_t sums[4] = { 0 };
+	uint64_t sums[SAMPLE_KINDS] = { 0 };
 
 	for (size_t i = 0; i < profile->sample_count; i++) {
 		const struct profile_values *values = &profile->samples[i].values;
-		const uint64_t added[4] = { magnitude(values->alloc_objects), magnitude(values->alloc_bytes),
-					    magnitude(values->live_objects), magnitude(values->live_bytes) };
+		const uint64_t added[SAMPLE_KINDS] = { magnitude(values->alloc_objects), magnitude(values->alloc_bytes),
+						       magnitude(values->live_objects), magnitude(values->live_bytes),
+						       magnitude(values->temporary_objects) };
 
-		for (int kind = 0; kind < 4; kind++) {
+		for (int kind = 0; kind < SAMPLE_KINDS; kind++) {
 			if (added[kind] > INT64_MAX - sums[kind])
 				return true;
 			sums[kind] += added[kind];
@@ -225,7 +226,7 @@ static bool overflows(const struct heap_profile *profile)
 static bool has_negative(const struct profile_values *values)
 {
 	return values->alloc_objects < 0 || values->alloc_bytes < 0 || values->live_objects < 0 ||
-	       values->live_bytes < 0;
+	       values->live_bytes < 0 || values->temporary_objects < 0;
 }
 
 // What comments say of the total counts more than the sum of what was rounded.
@@ -262,6 +263,7 @@ static struct hs_error *finish(struct decoder *decoder)
 	profile->duration_ns = (int64_t)decoder->header.of[10];
 	profile->period = (int64_t)decoder->header.of[12];
 	profile->is_foreign = !decoder->is_ours;
+	profile->has_temporaries = decoder->kinds.type_of[SAMPLE_TEMPORARY] != UINT64_MAX;
 	if (profile->period < 1 || (profile->is_foreign && !wire_text_is(&unit, "bytes")))
 		profile->period = 1; // that of a clock, say
 	profile->is_estimate |= profile->is_foreign && profile->period > 1;

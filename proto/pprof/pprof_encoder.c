@@ -25,14 +25,13 @@ typedef Perftools__Profiles__Profile pb_profile;
 typedef Perftools__Profiles__Sample pb_sample;
 typedef Perftools__Profiles__ValueType pb_value_type;
 
-enum { PPROF_VALUES = 4 };
+// The last one where it is known.
+enum { PPROF_VALUES = 5 };
 static const struct {
 	const char *type, *unit;
 } sample_types[PPROF_VALUES] = {
-	{ "alloc_objects", "count" },
-	{ "alloc_space", "bytes" },
-	{ "inuse_objects", "count" },
-	{ "inuse_space", "bytes" },
+	{ "alloc_objects", "count" }, { "alloc_space", "bytes" },       { "inuse_objects", "count" },
+	{ "inuse_space", "bytes" },   { "temporary_objects", "count" },
 };
 static const char default_sample_type[] = "inuse_space";
 
@@ -149,12 +148,17 @@ static struct hs_error *add_value_type(struct encoder *encoder, pb_value_type *r
 	return error ? error : string_table_add(&encoder->strings, unit, &ret->unit);
 }
 
+static size_t value_count(const struct encoder *encoder)
+{
+	return encoder->source->has_temporaries ? PPROF_VALUES : PPROF_VALUES - 1;
+}
+
 static struct hs_error *add_header(struct encoder *encoder)
 {
 	pb_profile *profile = &encoder->profile;
 	struct hs_error *error;
 
-	for (int i = 0; i < PPROF_VALUES; i++) {
+	for (size_t i = 0; i < value_count(encoder); i++) {
 		error = add_value_type(encoder, &encoder->sample_types[i], sample_types[i].type, sample_types[i].unit);
 		if (error)
 			return error;
@@ -167,7 +171,7 @@ static struct hs_error *add_header(struct encoder *encoder)
 		error = string_table_add(&encoder->strings, encoder->options->drop_frames, &profile->drop_frames);
 	if (!error)
 		error = string_table_add(&encoder->strings, encoder->options->keep_frames, &profile->keep_frames);
-	profile->n_sample_type = PPROF_VALUES;
+	profile->n_sample_type = value_count(encoder);
 	profile->sample_type = encoder->sample_type_pointers;
 	profile->period_type = &encoder->period_type;
 	profile->period = encoder->source->period;
@@ -398,6 +402,7 @@ static void put_values(int64_t *to, const struct profile_values *values)
 	to[1] = values->alloc_bytes;
 	to[2] = values->live_objects;
 	to[3] = values->live_bytes;
+	to[4] = values->temporary_objects;
 }
 
 static struct hs_error *add_samples(struct encoder *encoder)
@@ -411,7 +416,7 @@ static struct hs_error *add_samples(struct encoder *encoder)
 
 		perftools__profiles__sample__init(sample);
 		encoder->sample_pointers[i] = sample;
-		sample->n_value = PPROF_VALUES;
+		sample->n_value = value_count(encoder);
 		sample->value = encoder->values + i * PPROF_VALUES;
 		put_values(sample->value, &stack->values);
 		sample->location_id = next_id;

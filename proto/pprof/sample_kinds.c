@@ -18,6 +18,7 @@ static const struct {
 	{ "alloc_objects", SAMPLE_ALLOC_OBJECTS, false }, { "alloc_space", SAMPLE_ALLOC_BYTES, true },
 	{ "inuse_objects", SAMPLE_LIVE_OBJECTS, false },  { "inuse_space", SAMPLE_LIVE_BYTES, true },
 	{ "objects", SAMPLE_LIVE_OBJECTS, false },        { "space", SAMPLE_LIVE_BYTES, true },
+	{ "temporary_objects", SAMPLE_TEMPORARY, false },
 };
 
 static const char *const byte_units[] = { "bytes", "byte", "b", "B", "" };
@@ -99,7 +100,7 @@ struct hs_error *sample_kinds_choose(struct sample_kinds *kinds, const struct by
 			if (wire_text_is(&strings[kinds->types[j].name], names[i].name) &&
 			    (!names[i].is_bytes || is_byte_unit(&strings[kinds->types[j].unit])))
 				*type = j;
-		is_any |= *type != UINT64_MAX;
+		is_any |= *type != UINT64_MAX && names[i].kind != SAMPLE_TEMPORARY;
 	}
 	return is_any ? NULL : refuse_types(kinds, strings);
 }

@@ -10,7 +10,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum sample_kind { SAMPLE_ALLOC_OBJECTS, SAMPLE_ALLOC_BYTES, SAMPLE_LIVE_OBJECTS, SAMPLE_LIVE_BYTES, SAMPLE_KINDS };
+enum sample_kind {
+	SAMPLE_ALLOC_OBJECTS,
+	SAMPLE_ALLOC_BYTES,
+	SAMPLE_LIVE_OBJECTS,
+	SAMPLE_LIVE_BYTES,
+	SAMPLE_TEMPORARY,
+	SAMPLE_KINDS
+};
 
 struct sample_type {
 	uint64_t name, unit; // indices of strings
@@ -50,6 +57,8 @@ static inline void sample_kinds_put(const struct sample_kinds *kinds, uint64_t n
 		to->live_objects = value;
 	else if (number == kinds->type_of[SAMPLE_LIVE_BYTES])
 		to->live_bytes = value;
+	else if (number == kinds->type_of[SAMPLE_TEMPORARY])
+		to->temporary_objects = value;
 }
 
 #endif

@@ -82,6 +82,10 @@ static void put_totals(const struct heap_profile *profile, FILE *file)
 		fprintf(file, "; %s, %s blocks/s", number_rate((double)total->alloc_bytes / seconds, false, text),
 			number_grouped_of(number_whole((double)total->alloc_objects / seconds), false, count));
 	fputc('\n', file);
+	if (profile->has_temporaries && total->alloc_objects > 0)
+		fprintf(file, "  %-11s %10s  of these, given back before their thread allocated another (%.0f %%)\n",
+			"temporary", number_short_of(total->temporary_objects, profile->is_difference, count),
+			100 * (double)total->temporary_objects / (double)total->alloc_objects);
 	if (profile->is_estimate && profile->period > 1)
 		fprintf(file, "  %-11s %10s  the mean interval now\n", "sampled",
 			number_bytes((uint64_t)profile->period, text));

@@ -277,6 +277,8 @@ static void settle_totals(struct work *work, struct shared_slot *slot)
 			kept->alloc_bytes = racing_u64(&((const struct stack_node *)shared(work, node))->alloc_bytes);
 		}
 		*entry = now;
+		// What was temporary is in the old stack's nodes now, or will be: these are not seen twice.
+		racing_copy(&slot->temporaries[i], &racing->temporaries[i], sizeof(slot->temporaries[i]));
 	}
 }
 

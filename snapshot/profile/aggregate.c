@@ -190,11 +190,17 @@ static void visit_node(uint32_t ref, const struct stack_node *node, void *contex
 {
 	struct stack_totals *totals;
 
+	const bool is_temporary = node->frame >> HS_FRAME_MODULE_SHIFT == HS_FRAME_TEMPORARY;
+
 	if (!node->alloc_objects || ((struct work *)context)->filter.is_used)
 		return;
-	totals = totals_of(context, ref);
+	totals = totals_of(context, is_temporary ? node->parent : ref);
 	if (!totals)
 		return;
+	if (is_temporary) {
+		totals->temporary_objects += (double)node->alloc_objects / HS_OBJECTS_ONE;
+		return;
+	}
 	totals->alloc_objects += (double)node->alloc_objects / HS_OBJECTS_ONE;
 	totals->alloc_bytes += (double)node->alloc_bytes / HS_BYTES_ONE;
 }
@@ -237,6 +243,7 @@ static void visit_slot(const struct shared_slot *slot, void *context)
 			continue;
 		totals->alloc_objects += entry->objects;
 		totals->alloc_bytes += (double)entry->bytes;
+		totals->temporary_objects += slot->temporaries[i];
 	}
 	visit_pending(work, slot);
 }
@@ -265,6 +272,12 @@ static void raise_to_live(struct stack_totals *totals)
 	totals->alloc_bytes = fmax(totals->alloc_bytes, totals->live.bytes);
 }
 
+// What was given back is not live. A tool that looks while a thread counts may see more.
+static void bound_temporaries(struct stack_totals *totals)
+{
+	totals->temporary_objects = fmin(totals->temporary_objects, totals->alloc_objects - totals->live.objects);
+}
+
 static void settle(struct work *work)
 {
 	struct aggregate *result = work->result;
@@ -282,8 +295,10 @@ static void settle(struct work *work)
 		rest->alloc_objects -= counted->live.objects;
 		rest->alloc_bytes -= counted->live.bytes;
 	}
-	for (size_t i = 0; i < result->stacks.count; i++)
+	for (size_t i = 0; i < result->stacks.count; i++) {
 		raise_to_live(&result->stacks.items[i]);
+		bound_temporaries(&result->stacks.items[i]);
+	}
 	for (size_t i = 0; i < result->cohorts.count && totals_of(work, result->cohorts.items[i].node); i++)
 		result->cohorts.items[i].stack =
 			work->index[result->cohorts.items[i].node - table_first_ref(work->view)] - 1;

@@ -16,6 +16,7 @@ struct stack_totals {
 	// them
 	struct profile_labels labels;
 	double alloc_objects, alloc_bytes; // since attach, estimated; exact up to 2^53. Never below `live`
+	double temporary_objects;          // of these: given back before their thread allocated another
 	struct estimate live;              // now
 };
 

@@ -277,6 +277,8 @@ static struct hs_error *add_sample(struct builder *builder, const struct stack_t
 						   &profile->total.alloc_objects),
 			.alloc_bytes = add_value(builder->view, estimate_round(totals->alloc_bytes),
 						 &profile->total.alloc_bytes),
+			.temporary_objects = add_value(builder->view, estimate_round(totals->temporary_objects),
+						       &profile->total.temporary_objects),
 			.live_objects = add_value(builder->view, estimate_round(totals->live.objects),
 						  &profile->total.live_objects),
 			.live_bytes = add_value(builder->view, estimate_round(totals->live.bytes),
@@ -359,6 +361,8 @@ struct hs_error *profile_build(struct table_view *view, const struct aggregate *
 		error = add_cohorts(aggregate, profile);
 	profile->period = interval_in_force(table_header(view), aggregate);
 	profile->is_stopped = table_header(view)->sampling_mode == SAMPLING_stopped;
+	// regions of version 13 do not count them
+	profile->has_temporaries = table_header(view)->stable.abi_version >= 14;
 	profile->is_estimate = !table_header(view)->always_exact || aggregate->sampled;
 	profile->interval_most = profile->is_estimate ? largest_interval(table_header(view), aggregate) : 0;
 	word_index_deinit(&builder.locations);

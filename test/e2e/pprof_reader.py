@@ -316,15 +316,15 @@ LABEL_UNITS = {"n_samples": "count", "samples": "count", "inuse_objects_error": 
 
 def check_rules(profile):
     """What must hold for every file that heapsnap writes; raises AssertionError with the rule that does not."""
-    assert profile.sample_types == [("alloc_objects", "count"), ("alloc_space", "bytes"),
-                                    ("inuse_objects", "count"), ("inuse_space", "bytes")], profile.sample_types
+    types = [("alloc_objects", "count"), ("alloc_space", "bytes"), ("inuse_objects", "count"), ("inuse_space", "bytes")]
+    assert profile.sample_types in (types, [*types, ("temporary_objects", "count")]), profile.sample_types
     assert profile.default_sample_type == "inuse_space"
     assert profile.period_type == ("space", "bytes")
     assert [location.id for location in profile.locations] == list(range(1, len(profile.locations) + 1))
     assert [mapping.id for mapping in profile.mappings] == list(range(1, len(profile.mappings) + 1))
     seen = set()
     for sample in profile.samples:
-        assert sample.locations and len(sample.values) == 4 and any(sample.values), sample
+        assert sample.locations and len(sample.values) == len(profile.sample_types) and any(sample.values), sample
         assert all(1 <= location <= len(profile.locations) for location in sample.locations), sample
         assert set(sample.labels) <= set(LABEL_UNITS), sample
         assert all(number >= 0 and unit == LABEL_UNITS[key] for key, (number, unit) in sample.labels.items()), sample

@@ -12,7 +12,7 @@ SAMPLE_INDEXES = {"alloc_objects": "alloc_objects", "alloc_space": "alloc_bytes"
 
 
 class Values:
-    """The four values of a stack or a site."""
+    """The four values of a stack or a site. (How many were temporary: temporaries.py.)"""
 
     def __init__(self, alloc_objects=0, alloc_bytes=0, live_objects=0, live_bytes=0):
         self.alloc_objects, self.alloc_bytes = alloc_objects, alloc_bytes
@@ -52,7 +52,7 @@ def pprof(path, *arguments):
 
 def samples(path):
     """Each stack as a tuple of function names, innermost first (inlined ones too; "0x..." where there is no name), with its values."""
-    return [(tuple(names), Values(*values)) for names, values in read(path).stacks()]
+    return [(tuple(names), Values(*values[:4])) for names, values in read(path).stacks()]
 
 
 def is_named(name):

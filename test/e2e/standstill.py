@@ -497,7 +497,7 @@ def first_process():
         for _ in range(TRIES):
             status, said = ended(harness.start(["unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", script, HEAPSNAP], stdin=subprocess.DEVNULL,
                                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env={**os.environ, **environment}))
-            if not says_no_processor(said):
+            if status == 0 or not says_no_processor(said):
                 break
             say(f"  again: {said.splitlines()[-1]}")
         return status, said

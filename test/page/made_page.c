@@ -107,7 +107,7 @@ static void make_shop(struct made_named *made, int sign)
 			  made_sample(made, stacks[i].stack, stacks[i].count,
 				      &(struct profile_values){ stacks[i].alloc_blocks * times,
 								stacks[i].alloc_bytes * times, stacks[i].blocks * times,
-								stacks[i].bytes * times, 0, 0, 0 }),
+								stacks[i].bytes * times, 0, 0, 0, 0 }),
 			  stacks[i].via);
 	}
 	set_head(made);
@@ -167,7 +167,7 @@ static void make_large(struct made_named *made)
 		made_site(made,
 			  made_sample(made, stack, depth,
 				      &(struct profile_values){ 20, 4000 + i, 1 + i % 9, 64 + (int64_t)(state >> 52), 0,
-								0, 0 }),
+								0, 0, 0 }),
 			  "");
 	}
 	set_head(made);

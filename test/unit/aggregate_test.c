@@ -46,7 +46,7 @@ static void test_sums(void)
 	struct made_region region;
 	struct aggregate aggregate;
 	const struct stack_totals *totals;
-	uint32_t full = (uint32_t)(HS_OFFSET_PAGES >> HS_REF_SHIFT), outer, a, b;
+	uint32_t full = (uint32_t)(HS_OFFSET_PAGES >> HS_REF_SHIFT), outer, a, b, temporary;
 	uint64_t damaged;
 
 	made_region_init(&region, 300);
@@ -64,6 +64,12 @@ static void test_sums(void)
 	made_slot(&region, 4)->totals[HS_TOTALS_ENTRIES - 1] = (struct totals_entry){ a, 3, 30 };
 	made_slot(&region, 9)->totals[7] = (struct totals_entry){ b, 1, 1 };
 	made_slot(&region, 9)->totals[8] = (struct totals_entry){ 0, 99, 99 }; // emptied
+	// of what is temporary: a node of its own, and what threads still hold; never more than was given back
+	temporary = made_node(&region, 3, (uint64_t)HS_FRAME_TEMPORARY << HS_FRAME_MODULE_SHIFT, a);
+	node_at(&region, temporary)->alloc_objects = 400 * HS_OBJECTS_ONE + HS_OBJECTS_ONE / 2;
+	made_slot(&region, 4)->temporaries[HS_TOTALS_ENTRIES - 1] = 3;
+	made_slot(&region, 4)->temporaries[0] = 900;
+	made_slot(&region, 9)->temporaries[8] = 99; // emptied
 	made_slot(&region, 4)->counters[COUNTER_frees] = 5;
 	made_slot(&region, 9)->counters[COUNTER_frees] = 6;
 	made_slot(&region, 9)->cut_counters[CUT_depth_limit] = 2;
@@ -78,11 +84,13 @@ static void test_sums(void)
 	CHECK_EQUAL(totals->live.bytes, 20000);
 	CHECK_EQUAL(totals->alloc_objects, 2503);
 	CHECK_EQUAL(totals->alloc_bytes, 25030);
+	CHECK_EQUAL(totals->temporary_objects, 403.5);
 	totals = totals_of(&aggregate, b);
 	CHECK_EQUAL(totals->live.objects, 1000);
 	CHECK_EQUAL(totals->live.bytes, 100000);
 	CHECK_EQUAL(totals->alloc_objects, 1001);
 	CHECK_EQUAL(totals->alloc_bytes, 100001);
+	CHECK_EQUAL(totals->temporary_objects, 1);
 	totals = totals_of(&aggregate, full);
 	CHECK_EQUAL(totals->live.bytes, 7);
 	CHECK_EQUAL(totals->alloc_bytes, 70);

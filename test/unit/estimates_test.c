@@ -393,8 +393,8 @@ static struct sums run_once(const struct population *population, struct thread_s
 		for (size_t i = 0; i < kept_count; i++)
 			estimate_add(&sums.live, &kept[i]);
 	}
-	for (size_t i = 0; i < HS_TOTALS_ENTRIES; i++)
-		totals_flush(&slot->shared.totals[i]);
+	for (uint32_t i = 0; i < HS_TOTALS_ENTRIES; i++)
+		totals_flush(slot, i);
 	if (fault == BY_MEAN_SIZE && sums.recorded_objects > 0) {
 		double scale = -1 / expm1(-sums.recorded_bytes / sums.recorded_objects / population->interval);
 

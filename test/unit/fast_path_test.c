@@ -6,6 +6,7 @@
 
 #include "inject/hook/fast_path.h"
 #include "inject/hook/thread_slot.h"
+#include "inject/table/stack_table.h"
 
 enum { PAGES = 200, WORDS = 600 };
 
@@ -109,6 +110,34 @@ static void totals_are_full(void)
 		slot->shared.totals[i].objects = UINT32_MAX;
 }
 
+static void temporaries_are_full(void)
+{
+	for (unsigned i = 0; i < HS_TOTALS_ENTRIES; i++)
+		slot->shared.temporaries[i] = UINT16_MAX;
+}
+
+static struct block_record *last_record(void) { return made_ref(&made, slot->last_record); }
+
+static uint64_t temporaries(void)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < HS_TOTALS_ENTRIES; i++)
+		sum += slot->shared.temporaries[i];
+	return sum;
+}
+
+// Of the stack of the last walk.
+static uint64_t moved_temporaries(void)
+{
+	const uint64_t frame = (uint64_t)HS_FRAME_TEMPORARY << HS_FRAME_MODULE_SHIFT;
+	const struct stack_node *node = made_ref(
+		&made, stack_table_node(slot, ((struct block_record *)made_ref(&made, before.slot.last_record))->stack,
+					frame));
+
+	return node->alloc_objects >> HS_OBJECTS_SHIFT;
+}
+
 static void free_list_is_full(void) { slot->free_count = HS_FREE_KEPT; }
 
 // Changes one thing; then nothing is done.
@@ -197,6 +226,22 @@ static void test_release(uint64_t asked)
 	block_goes(block, 0, &island, call_return_slot());
 	slot->releases = after.slot.releases; // only counted for the budget
 	CHECK(is_as(&after));
+
+	CHECK_EQUAL(temporaries(), 1);
+	CHECK_EQUAL(slot->last_record, 0);
+	CHECK_REFUSES(totals_of_others(), USUAL_RELEASE(block));
+	CHECK_REFUSES(temporaries_are_full(), USUAL_RELEASE(block));
+	CHECK_REFUSES(last_record()->interval = 2, USUAL_RELEASE(block));
+	CHECK_REFUSES(slot->thread++, USUAL_RELEASE(block)); // another thread's
+	restore(&before);
+	temporaries_are_full();
+	block_goes(block, 0, &island, call_return_slot());
+	CHECK_EQUAL(temporaries(), (HS_TOTALS_ENTRIES - 1) * UINT64_C(65535));
+	CHECK_EQUAL(moved_temporaries(), 65536);
+	restore(&before);
+	slot->last_record++; // of another block, made since
+	CHECK(USUAL_RELEASE(block));
+	CHECK_EQUAL(temporaries(), 0);
 
 	CHECK_REFUSES(place_is_empty(), USUAL_RELEASE(block));
 	if (is_wide())

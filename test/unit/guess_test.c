@@ -62,9 +62,9 @@ static struct profile_location locations[] = {
 };
 static uint32_t frames[] = { 0, 1, 2, 3 };
 static struct profile_sample samples[] = {
-	{ 0, 1, 0, { 0 }, { 1, 10, 1, 10, 1, 0, 0 } },
-	{ 1, 1, 0, { 0 }, { 1, 20, 1, 20, 1, 0, 0 } },
-	{ 2, 2, 0, { 0 }, { 1, 40, 1, 40, 1, 0, 0 } },
+	{ 0, 1, 0, { 0 }, { 1, 10, 1, 10, 1, 0, 0, 0 } },
+	{ 1, 1, 0, { 0 }, { 1, 20, 1, 20, 1, 0, 0, 0 } },
+	{ 2, 2, 0, { 0 }, { 1, 40, 1, 40, 1, 0, 0, 0 } },
 };
 static const struct heap_profile profile = {
 	.mappings = mappings,

@@ -10,6 +10,7 @@ find_package(Threads REQUIRED)
 add_library(hs_payload_host STATIC)
 foreach(source hook/block_events hook/hooks hook/loader_event hook/reentry hook/thread_slot sampling/budget sampling/downsampling sampling/sampling
     sampling/sampling_gap
+    sampling/temporary
     table/live_table table/record table/removal table/sample_table table/stack_table walk/elf_memory walk/modules walk/unwind)
   target_sources(hs_payload_host PRIVATE ${PROJECT_SOURCE_DIR}/inject/${source}.c)
 endforeach()

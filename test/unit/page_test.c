@@ -116,7 +116,7 @@ static void test_data(void)
 	const uint32_t put = made_place(made, "put<T>", "put<</script>", "a&b.c", 12, "app", FRAME_OWN),
 		       add = made_place(made, "add", NULL, "", 0, "\xff", FRAME_CONTAINER);
 	const uint32_t sample = made_sample(made, (uint32_t[]){ add, put }, 2,
-					    &(struct profile_values){ 1, 2, -3, -4000000000000, 0, 0, 0 });
+					    &(struct profile_values){ 1, 2, -3, -4000000000000, 0, 0, 0, 0 });
 	char *text;
 
 	made_site(made, sample, "");

@@ -134,7 +134,7 @@ static const struct {
 	  "2{1[1 2] 2[20 2000 10 1000] 3{1=7 3=100}} 2{1[2] 2[2 64 0 0] 3{1=7 3=32}} "
 	  "4{1=1 3=0x10} 4{1=2 3=0x20} 9=1700000000 11{1=8 2=4} 12=524288 14=6 "
 	  "6: 6:alloc_objects 6:count 6:alloc_space 6:bytes 6:inuse_objects 6:inuse_space 6:bytes 6:space",
-	  { 22, 2064, 10, 1000, 0, 10.0 * 10 / 1000 * 524288, 1000.0 * 524288 },
+	  { 22, 2064, 10, 1000, 0, 10.0 * 10 / 1000 * 524288, 1000.0 * 524288, 0 },
 	  524288,
 	  true,
 	  2,
@@ -152,7 +152,7 @@ static const struct {
 	{ "heapprofd: space before objects, of what is allocated, too",
 	  "1{1=1 2=2} 1{1=3 2=2} 1{1=4 2=5} 1{1=6 2=5} 2{2[7 70 1 10]} "
 	  "6: 6:space 6:bytes 6:alloc_space 6:objects 6:count 6:alloc_objects",
-	  { 10, 70, 1, 7, 0, 0, 0 },
+	  { 10, 70, 1, 7, 0, 0, 0, 0 },
 	  1,
 	  false,
 	  1,

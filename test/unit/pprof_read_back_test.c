@@ -192,9 +192,9 @@ static struct profile_location locations[] = {
 };
 static uint32_t frames[] = { 0, 1, 2, 0 };
 static struct profile_sample samples[] = {
-	{ 0, 3, 0, { 2, 0, 5, 3, 1, 2 }, { 10, 1000, 4, 40000, 4, 2500, 25e6 } },
-	{ 3, 1, 2, { 1, UINT32_MAX, 63, 8, 2, 0 }, { 1, 100, 1, 100, 1, 0, 0 } },
-	{ 4, 0, 0, { 0 }, { 2, 20, 1, 10, 1, 0, 0 } },
+	{ 0, 3, 0, { 2, 0, 5, 3, 1, 2 }, { 10, 1000, 4, 40000, 4, 2500, 25e6, 5 } },
+	{ 3, 1, 2, { 1, UINT32_MAX, 63, 8, 2, 0 }, { 1, 100, 1, 100, 1, 0, 0, 0 } },
+	{ 4, 0, 0, { 0 }, { 2, 20, 1, 10, 1, 0, 0, 0 } },
 };
 static char main_thread[] = "main (1)", worker[] = "w|o: rker (23)", part[] = "older than 10 s | of thread x";
 static char *label_texts[] = { main_thread, worker };
@@ -234,6 +234,7 @@ static struct heap_profile ours(bool is_estimate, bool is_difference)
 		.period = is_estimate ? 4096 : 1,
 		.is_estimate = is_estimate,
 		.is_difference = is_difference,
+		.has_temporaries = !is_difference,
 		.interval_most = is_estimate ? 8192 : 0,
 		.stopped_ns = 1234567,
 		.stopped_because = "asked for",
@@ -264,6 +265,7 @@ static void check_samples(const struct heap_profile *read)
 		CHECK_EQUAL(a->labels.size, b->labels.size);
 		CHECK_EQUAL(a->labels.age, b->labels.age);
 		CHECK_EQUAL(a->values.alloc_objects, b->values.alloc_objects);
+		CHECK_EQUAL(a->values.temporary_objects, read->has_temporaries ? b->values.temporary_objects : 0);
 		CHECK_EQUAL(a->values.alloc_bytes, b->values.alloc_bytes);
 		CHECK_EQUAL(a->values.live_objects, b->values.live_objects);
 		CHECK_EQUAL(a->values.live_bytes, b->values.live_bytes);
@@ -308,6 +310,7 @@ static void check_header(const struct heap_profile *read, const struct heap_prof
 	CHECK(!read->is_foreign);
 	CHECK_EQUAL(read->is_estimate, written->is_estimate);
 	CHECK_EQUAL(read->is_difference, written->is_difference);
+	CHECK_EQUAL(read->has_temporaries, written->has_temporaries);
 	CHECK_EQUAL(read->time_ns, written->time_ns);
 	CHECK_EQUAL(read->duration_ns, written->duration_ns);
 	CHECK_EQUAL(read->period, written->period);

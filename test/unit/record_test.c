@@ -4,6 +4,7 @@
 #include "payload_region.h"
 
 #include "inject/table/record.h"
+#include "inject/table/stack_table.h"
 
 enum { PAGE_RECORDS = HS_PAGE_SIZE / sizeof(struct block_record) };
 
@@ -73,7 +74,7 @@ static void test_share_oldest(void)
 static void test_totals(void)
 {
 	struct thread_slot *slot;
-	const struct stack_node *node;
+	const struct stack_node *node, *temporary;
 	uint32_t a = 0, b = 0;
 	uint64_t objects = 0;
 
@@ -89,7 +90,12 @@ static void test_totals(void)
 	totals_add(slot, a, 20);
 	node = made_ref(&made, a);
 	CHECK_EQUAL(node->alloc_objects, 0); // still the thread's
+	slot->shared.temporaries[totals_index(a)] = 7;
 	totals_add(slot, b, 5);
+	CHECK_EQUAL(slot->shared.temporaries[totals_index(a)], 0);
+	temporary = made_ref(&made, stack_table_node(slot, a, (uint64_t)HS_FRAME_TEMPORARY << HS_FRAME_MODULE_SHIFT));
+	CHECK_EQUAL(temporary->alloc_objects, 7 * HS_OBJECTS_ONE);
+	CHECK_EQUAL(temporary->parent, a);
 	CHECK_EQUAL(node->alloc_objects, 2 * HS_OBJECTS_ONE);
 	CHECK_EQUAL(node->alloc_bytes, 30 * HS_BYTES_ONE);
 	node = made_ref(&made, b);
@@ -102,8 +108,8 @@ static void test_totals(void)
 	totals_add(slot, b, 5);
 	CHECK_EQUAL(node->alloc_objects, UINT32_MAX * HS_OBJECTS_ONE);
 	CHECK_EQUAL(node->alloc_bytes, 5 * HS_BYTES_ONE);
-	for (size_t i = 0; i < HS_TOTALS_ENTRIES; i++)
-		totals_flush(&slot->shared.totals[i]);
+	for (uint32_t i = 0; i < HS_TOTALS_ENTRIES; i++)
+		totals_flush(slot, i);
 	CHECK_EQUAL(node->alloc_objects, (UINT64_C(1) + UINT32_MAX) * HS_OBJECTS_ONE);
 	CHECK_EQUAL(node->alloc_bytes, 10 * HS_BYTES_ONE);
 	payload_region_deinit(&made);
@@ -216,7 +222,7 @@ static void give_and_take(unsigned number)
 			record_give(slot, held[number][i]);
 		}
 		__atomic_fetch_add(&made.header->counters[0], count, __ATOMIC_RELAXED);
-		totals_flush(&slot->shared.totals[(shared_stack ^ shared_stack >> 7) & (HS_TOTALS_ENTRIES - 1)]);
+		totals_flush(slot, totals_index(shared_stack));
 	}
 }
 

@@ -512,7 +512,7 @@ static void make_sites_fresh(void)
 			continue;
 		slot->fresh_node = 0;
 		for (unsigned k = 0; k < HS_TOTALS_ENTRIES; k++) {
-			totals_flush(&slot->shared.totals[k]);
+			totals_flush(slot, k);
 			slot->shared.totals[k] = (struct totals_entry){ 0 };
 		}
 	}

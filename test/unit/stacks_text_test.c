@@ -69,11 +69,12 @@ static struct made_named *make(void)
 	const uint32_t put = made_place(made, "put", "shop::put(int)", "leak.cpp", 18, "app", FRAME_OWN);
 	const uint32_t start = made_place(made, "main", NULL, "", 0, "app", FRAME_OWN);
 
-	made_sample(made, (const uint32_t[]){ put, start }, 2, &(struct profile_values){ 10, 1000, 4, 400, 4, 0, 0 });
-	made_sample(made, (const uint32_t[]){ start }, 1, &(struct profile_values){ 2, 20, 0, 0, 0, 0, 0 });
-	made_sample(made, NULL, 0, &(struct profile_values){ 1, 7, 1, 7, 1, 0, 0 });
+	made_sample(made, (const uint32_t[]){ put, start }, 2,
+		    &(struct profile_values){ 10, 1000, 4, 400, 4, 0, 0, 0 });
+	made_sample(made, (const uint32_t[]){ start }, 1, &(struct profile_values){ 2, 20, 0, 0, 0, 0, 0, 0 });
+	made_sample(made, NULL, 0, &(struct profile_values){ 1, 7, 1, 7, 1, 0, 0, 0 });
 	made_sample(made, (const uint32_t[]){ put, put, start }, 3,
-		    &(struct profile_values){ 0, 0, -1, -100, 0, 0, 0 });
+		    &(struct profile_values){ 0, 0, -1, -100, 0, 0, 0, 0 });
 	return made;
 }
 
@@ -117,7 +118,7 @@ static void test_json(void)
 	profile->duration_ns = 5;
 	profile->period = 1;
 	profile->memory = (struct profile_memory){ true, 9, 8, 0, 10 };
-	profile->total = (struct profile_values){ 13, 1027, 5, 407, 5, 0, 0 };
+	profile->total = (struct profile_values){ 13, 1027, 5, 407, 5, 0, 0, 0 };
 	profile->sample_count = 1;
 	profile->ledger = &line;
 	profile->ledger_count = 1;
@@ -178,7 +179,7 @@ static void test_report(void)
 	profile->is_estimate = true;
 	profile->period = 64;
 	profile->memory = (struct profile_memory){ true, 9, 8, 0, 10 };
-	profile->total = (struct profile_values){ 13, 1027, 5, 407, 5, 0, 200.0 * 200 };
+	profile->total = (struct profile_values){ 13, 1027, 5, 407, 5, 0, 200.0 * 200, 0 };
 	profile->ledger = lines;
 	profile->ledger_count = COUNT(lines);
 	profile->samples[2].values.live_bytes_variance = 90 * 90;

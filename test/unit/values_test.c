@@ -19,16 +19,30 @@ static void test_subtract(void)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct profile_values
-			from = { cases[i].from, cases[i].from, cases[i].from, cases[i].from, 2, 3, 4 },
-			what = { cases[i].what, cases[i].what, cases[i].what, cases[i].what, 10, 20, 30 },
-			result = values_subtract(&from, &what);
+		const struct profile_values from = { cases[i].from,
+						     cases[i].from,
+						     cases[i].from,
+						     cases[i].from,
+						     2,
+						     3,
+						     4,
+						     cases[i].from },
+					    what = { cases[i].what,
+						     cases[i].what,
+						     cases[i].what,
+						     cases[i].what,
+						     10,
+						     20,
+						     30,
+						     cases[i].what },
+					    result = values_subtract(&from, &what);
 
 		CHECK_EQUAL(number_subtract(cases[i].from, cases[i].what), cases[i].expected);
 		CHECK_EQUAL(result.alloc_objects, cases[i].expected);
 		CHECK_EQUAL(result.alloc_bytes, cases[i].expected);
 		CHECK_EQUAL(result.live_objects, cases[i].expected);
 		CHECK_EQUAL(result.live_bytes, cases[i].expected);
+		CHECK_EQUAL(result.temporary_objects, cases[i].expected);
 		CHECK_EQUAL(result.live_records, 12);
 		CHECK_EQUAL(result.live_objects_variance, 23);
 		CHECK_EQUAL(result.live_bytes_variance, 34);
@@ -45,11 +59,13 @@ static void test_orders(void)
 		[ORDER_BLOCKS] = { "live-blocks", 30, 30 },
 		[ORDER_ALLOCATED] = { "alloc-bytes", 20, 20 },
 		[ORDER_ALLOCATIONS] = { "alloc-blocks", 10, 10 },
+		[ORDER_TEMPORARY] = { "temporary-blocks", 5, 5 },
 		[ORDER_ERROR] = { "error", 7, 40 },
 		[ORDER_NAME] = { "name", 40, 40 },
 		[ORDER_CUMULATIVE] = { "cumulative", 40, 40 },
 	};
-	static const struct profile_values values = { -10, 20, -30, -40, 1, 4, 49 }, zero = { 0, 0, 0, 0, 1, 4, 49 };
+	static const struct profile_values values = { -10, 20, -30, -40, 1, 4, 49, -5 },
+					   zero = { 0, 0, 0, 0, 1, 4, 49, 0 };
 	enum values_order order = ORDER_COUNT;
 
 	for (unsigned i = 0; i < ORDER_COUNT; i++) {
@@ -63,7 +79,7 @@ static void test_orders(void)
 	CHECK(!values_are_zero(&values));
 	CHECK(values_are_zero(&zero));
 	for (int i = 0; i < 4; i++) {
-		const struct profile_values one = { i == 0, i == 1, i == 2, i == 3, 0, 0, 0 };
+		const struct profile_values one = { i == 0, i == 1, i == 2, i == 3, 0, 0, 0, 0 };
 
 		CHECK(!values_are_zero(&one));
 	}

@@ -75,7 +75,7 @@ static void test_view_words(void)
 	CHECK_STRING(good("diff a b -o c").output, "c");
 	bad("report x --by sites",
 	    "--by expects site, function, line, file, module, thread, size, age, kind or allocator, got 'sites'");
-	bad("report x --sort size", "--sort expects live-bytes, live-blocks, alloc-bytes, alloc-blocks, error or name");
+	bad("report x --sort size", "alloc-bytes, alloc-blocks, temporary-blocks, error or name");
 	bad("report x --sort cumulative", "--sort expects");
 	bad("report x --focus (", "--focus: '(' is not a regular expression");
 	bad("report x --ignore [", "--ignore: '[' is not a regular expression");
