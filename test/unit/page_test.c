@@ -103,19 +103,21 @@ static void test_tree(void)
 	made_named_free(made);
 }
 
+// What was found: texts as a target's names may make them.
+static char found_first[] = "a < b", found_second[] = "c", found_by[][8] = { "since a", "b > a" };
+static const struct verdict found = {
+	.findings = { { .text = found_first, .reasons = { found_by[0], found_by[1] }, .reason_count = 2 },
+		      { .text = found_second } },
+	.count = 2
+};
+
 // Everything that a small difference is written as.
 static void test_data(void)
 {
 	static const struct page_point series[] = { { 0, 1000, 10 }, { 1.5, 2000, -4 } };
-	static char first[] = "a < b", second[] = "c", reasons[][8] = { "since a", "b > a" };
-	static const struct verdict verdict = {
-		.findings = { { .text = first, .reasons = { reasons[0], reasons[1] }, .reason_count = 2 },
-			      { .text = second } },
-		.count = 2
-	};
 	static const struct page_options options = { .title = "new \xe2\x80\xae",
 						     .compared_with = "</script>",
-						     .verdict = &verdict,
+						     .verdict = &found,
 						     .series = series,
 						     .series_count = 2 };
 	struct made_named *made = made_named_create();
