@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/detach.h"
 
+#include "base/cleanup.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "cli/aftermath.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/detach.h"
 #include "cli/each_process.h"
+#include "lib/process_filter.h"
+#include "lib/status.h"
+
+#include <stdlib.h>
 
 void detach_put_json(struct json *json, const struct hs_detach_result *result)
 {
@@ -138,4 +144,48 @@ static enum exit_status detach_one(const struct options *options, const struct p
 	return result.is_verified ? EXIT_DONE : EXIT_REFUSED;
 }
 
-enum exit_status command_detach(const struct options *options) { return each_process(options, detach_one, NULL); }
+// Of processes by their numbers, as if they had been typed.
+static enum exit_status detach_these(const struct options *options, const struct hs_status *list, size_t count)
+{
+	HS_CLEANUP_FREE char(*texts)[16] = calloc(count, sizeof(*texts));
+	HS_CLEANUP_FREE const char **pids = calloc(count, sizeof(*pids));
+	struct options these = *options;
+
+	if (!texts || !pids)
+		return console_fail(options, &hs_error_no_memory);
+	for (size_t i = 0; i < count; i++) {
+		snprintf(texts[i], sizeof(texts[i]), "%d", (int)list[i].pid);
+		pids[i] = texts[i];
+	}
+	these.pids = pids;
+	these.pid_count = count;
+	return each_process(&these, detach_one, NULL);
+}
+
+// Of all in which there is something of heapsnap.
+static enum exit_status detach_all(const struct options *options)
+{
+	HS_CLEANUP_FREE struct hs_status *list = NULL;
+	size_t count = 0, hidden = 0;
+	bool unlisted = false;
+	struct hs_error *error = hs_status_list(&list, &count, &hidden, &unlisted);
+
+	if (error)
+		return console_fail(options, error);
+	if (hidden)
+		hs_warn("%zu process%s could not be looked at (those of other users need privilege)", hidden,
+			hidden == 1 ? "" : "es");
+	if (unlisted)
+		hs_warn("processes that /proc hides could not be looked at (those of other users need privilege)");
+	if (count > 0)
+		return detach_these(options, list, count);
+	console_print(options, hidden || unlisted ? "no process that can be looked at is attached\n"
+						  : "no process is attached\n");
+	return EXIT_DONE;
+}
+
+enum exit_status command_detach(const struct options *options)
+{
+	return options->all && !hs_process_filter_is_given(&options->filter) ? detach_all(options)
+									     : each_process(options, detach_one, NULL);
+}

@@ -15,6 +15,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 // Columns of a terminal from which on rows with errors have their rates, too.
 enum { RATES_FROM = 100 };
@@ -104,7 +105,7 @@ static void print_facts(const struct options *options, const struct hs_diff_resu
 	if (difference->selection)
 		console_print(options, "Only blocks %s.\n", difference->selection);
 	if (view_is_empty(&result->old_view) && view_is_empty(&result->new_view))
-		console_print(options, "  shown nothing: %s\n", view_empty_text(options));
+		console_print(options, "  shown nothing: %s\n", view_empty_text(options, &result->view));
 	else if (result->view.kept)
 		print_live(options, "  shown", &result->old_view.shown, &result->new_view.shown, difference,
 			   result->view.shown.live_bytes_variance, " (--focus, --ignore)");
@@ -347,11 +348,28 @@ static struct hs_error *print_json(const struct options *options, const struct h
 	put_rate(&json, number_subtract(new->live_bytes, old->live_bytes), rate_seconds(result));
 	error = put_rows(&json, options, result);
 	if (view_is_empty(&result->old_view) && view_is_empty(&result->new_view))
-		hs_warn("nothing is shown: %s", view_empty_text(options));
+		hs_warn("nothing is shown: %s", view_empty_text(options, &result->view));
 	if (!error)
 		error = stacks_put_json(&json, options, &result->view);
 	if (!console_end_json(&json) && !error)
 		error = console_json_error();
+	return error;
+}
+
+// Where a number was given for a file that is not there, a process was meant.
+static struct hs_error *explain_number(const struct options *options, struct hs_error *error)
+{
+	for (size_t i = 0; error && i < options->path_count; i++) {
+		const char *path = options->paths[i];
+
+		if (path[strspn(path, "0123456789")] || access(path, F_OK) == 0)
+			continue;
+		hs_error_destroy(error);
+		return hs_error_create(HS_ERROR_NOT_FOUND,
+				       "there is no file %s; diff compares two files. Write a profile of process %s "
+				       "first: heapsnap dump %s -o new.pb.gz",
+				       path, path, path);
+	}
 	return error;
 }
 
@@ -383,5 +401,5 @@ enum exit_status command_diff(const struct options *options)
 		hs_diff_result_deinit(&result);
 	}
 	view_setting_deinit(&setting);
-	return error ? console_fail(options, error) : EXIT_DONE;
+	return error ? console_fail(options, explain_number(options, error)) : EXIT_DONE;
 }

@@ -33,11 +33,11 @@ const struct command_description command_table[] = {
 	  "everything out again. ^C ends the wait: the heap is written and the process left as if the time were over." },
 	{ COMMAND_WHY, "why", "PID [--for TIME]", "say why a process grows: watch it for a minute, and detach",
 	  "say why a process grows",
-	  "Attaches, looks at the heap again and again for that time, detaches, and prints a verdict with its reasons, what grows in bytes "
+	  "Attaches, takes snapshots of the heap for that time, detaches, and prints a verdict with its reasons, what grows in bytes "
 	  "a second, and what is allocated and freed again. Nothing is said that the figures do not bear. A process that is attached "
 	  "already stays so. Where ^C or the process's end comes early, what was seen until then is judged." },
 	{ COMMAND_TOP, "top", "PID", "show live which sites grow, at a terminal", "show live which sites grow",
-	  "Attaches, looks at the heap every two seconds without stopping the process, shows the sites with what they hold and by how "
+	  "Attaches, takes a snapshot of the heap every two seconds without stopping the process, shows the sites with what they hold and by how "
 	  "much they grow a second, and detaches at the end: q or ^C. s sorts, / searches, Enter shows a site's callers, ? shows all "
 	  "keys. A process that is attached already stays so." },
 	{ COMMAND_REPORT, "report", "FILE|PID", "show a profile that was written before, or an attached process",
@@ -103,8 +103,8 @@ const struct option_description option_table[] = {
 	  "the profile of what is live when the command ends; also by a signal. DIR/ makes a name of program, PID and time" },
 	{ OPTION_EVERY, "every", "TIME", FOR(RUN), "take a profile each time so much has passed",
 	  "write a profile each time so much has passed, as 60s or 5m; needs -o" },
-	{ OPTION_EVERY, "every", "TIME", FOR(TOP), "time between two looks",
-	  "time between two looks, as 10s or 500ms (default: 2s); where a look takes long, they are further apart" },
+	{ OPTION_EVERY, "every", "TIME", FOR(TOP), "time between two snapshots",
+	  "time between two snapshots, as 10s or 500ms (default: 2s); where one takes long, they are further apart" },
 	{ OPTION_ON, "on", "SIGNAL", FOR(RUN), "take a profile when heapsnap gets this signal",
 	  "write a profile when heapsnap, not the command, gets this signal, as SIGUSR2; needs -o" },
 	{ OPTION_ANYWAY, "anyway", NULL, FOR(RUN), "run the command also where it cannot be recorded",
@@ -188,8 +188,10 @@ const struct option_description option_table[] = {
 	  "likewise: processes of this container; the first 12 digits of its id are enough" },
 	{ OPTION_USER, "user", "USER", FOR_PROCESSES, "processes of a user",
 	  "likewise: processes of this user, name or number" },
-	{ OPTION_ALL, "all", NULL, FOR(ATTACH) | FOR(SET) | FOR(DETACH), "all processes that match",
+	{ OPTION_ALL, "all", NULL, FOR(ATTACH) | FOR(SET), "all processes that match",
 	  "where several match: all of them; without it they are listed, and nothing is done" },
+	{ OPTION_ALL, "all", NULL, FOR(DETACH), "all that are attached, or that match",
+	  "alone: all processes that are attached; where several match: all of them. Without it these are listed, and nothing is done" },
 	{ OPTION_JSON, "json", NULL, FOR_RESULTS, "results as JSON on standard output",
 	  "results as one JSON object on standard output; of several processes one each, in a line" },
 	{ OPTION_QUIET, "quiet", NULL, FOR_ALL & ~FOR(NONE), "print nothing but errors", "print nothing but errors" },

@@ -49,9 +49,12 @@ bool process_words_take(struct options *options, int count, char **operands)
 	if (count > 0 && is_filtered)
 		return options_refuse(options, "PID %s and --name, --cgroup, --container, --user cannot be combined",
 				      operands[0]);
-	if (options->all && !is_filtered)
+	if (options->all && count > 0)
+		return options_refuse(options, "PID %s and --all cannot be combined: give the one or the other",
+				      operands[0]);
+	if (options->all && !is_filtered && options->command != COMMAND_DETACH)
 		return options_refuse(options, "%s", "--all needs --name, --cgroup, --container or --user");
-	if (count == 0 && !is_filtered && options->command != COMMAND_STATUS)
+	if (count == 0 && !is_filtered && !options->all && options->command != COMMAND_STATUS)
 		return options_refuse(options, "%s", "the PID is missing, or --name, --cgroup, --container or --user");
 	options->pids = (const char *const *)operands;
 	options->pid_count = (size_t)count;

@@ -139,7 +139,7 @@ static struct hs_error *look(struct top *top)
 		return digest(top);
 	if (!hs_live_may_pass(error))
 		return error;
-	snprintf(top->message, sizeof(top->message), "No look: %s", error->message);
+	snprintf(top->message, sizeof(top->message), "No snapshot: %s", error->message);
 	hs_error_destroy(error);
 	return NULL;
 }

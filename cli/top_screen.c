@@ -53,7 +53,7 @@ static struct hs_error *put_title(const struct top_state *state, const struct to
 	char since[NUMBER_SIZE], every[NUMBER_SIZE] = "paused";
 
 	if (!facts->has_look)
-		return screen_put(screen, 0, LOOK_BOLD, "heapsnap top: %s%sPID %d%s, first look ...", program,
+		return screen_put(screen, 0, LOOK_BOLD, "heapsnap top: %s%sPID %d%s, first snapshot ...", program,
 				  *program ? " (" : "", facts->pid, *program ? ")" : "");
 	if (!state->is_paused)
 		snprintf(every, sizeof(every), "every %.2g s", facts->every);
@@ -263,7 +263,7 @@ static struct hs_error *put_help(struct screen *screen)
 		"^L              draw it again     ^Z   suspend",
 		"q ^C            quit",
 		"",
-		"growth          bytes a second, over the last looks; ↑: that it grows is sure",
+		"growth          a second, over the last snapshots; ↑: that it grows is sure",
 		"                (more than three standard errors above 0). These come first.",
 		"±               standard error, where blocks are sampled (--exact: none are)",
 		"via             what was skipped between the allocator and your code",

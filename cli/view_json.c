@@ -103,7 +103,7 @@ struct hs_error *view_put_json(struct json *json, const struct options *options,
 void view_warn_empty(const struct options *options, const struct profile_view *view)
 {
 	if (view_is_empty(view) && view->named.profile->sample_count > 0)
-		hs_warn("nothing is shown: %s", view_empty_text(options));
+		hs_warn("nothing is shown: %s", view_empty_text(options, view));
 }
 
 struct ordered_stack {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/view_text.h"
 
+#include "base/cleanup.h"
 #include "cli/console.h"
 #include "cli/site_rows.h"
 #include "cli/tree_rows.h"
@@ -17,7 +18,7 @@ struct hs_error *view_setting_init(const struct options *options, struct view_se
 
 	if (error)
 		return error;
-	error = view_words_filter(&options->view, &ret->filter);
+	error = view_words_filter(&options->view, false, &ret->filter);
 	if (error)
 		frame_rules_destroy(ret->rules);
 	else
@@ -98,7 +99,24 @@ static enum place_unit place_unit_of(enum row_unit unit)
 
 bool view_is_empty(const struct profile_view *view) { return view->kept && view->shown_count == 0; }
 
-const char *view_empty_text(const struct options *options)
+// A hint, no more: where it cannot be found out, there is none.
+static bool would_match_in_any_case(const struct options *options, const struct profile_view *view)
+{
+	HS_CLEANUP_FREE bool *kept = NULL;
+	struct stack_filter *filter = NULL;
+	struct hs_error *error = view_words_filter(&options->view, true, &filter);
+	bool would = false;
+
+	if (!error && filter)
+		error = stack_filter_apply(filter, &view->named, &kept);
+	for (size_t i = 0; !error && kept && i < view->named.profile->sample_count && !would; i++)
+		would = kept[i];
+	stack_filter_destroy(filter);
+	hs_error_destroy(error);
+	return would;
+}
+
+const char *view_empty_text(const struct options *options, const struct profile_view *view)
 {
 	const struct view_words *words = &options->view;
 	bool has_focus = false, has_ignore = false;
@@ -107,6 +125,9 @@ const char *view_empty_text(const struct options *options)
 		has_focus |= words->filters[i].kind == STACK_FOCUS;
 		has_ignore |= words->filters[i].kind == STACK_IGNORE;
 	}
+	if (has_focus && would_match_in_any_case(options, view))
+		return "no stack has a function, file or module that --focus matches; upper and lower case count, "
+		       "without that some would";
 	return !has_focus ? "each stack has a function, file or module that --ignore matches"
 	       : has_ignore
 		       ? "no stack has a function, file or module that --focus matches, and none that --ignore does"
@@ -121,7 +142,7 @@ void shown_print(const struct options *options, const struct profile_view *view)
 	if (!view->kept)
 		return;
 	if (view_is_empty(view) && profile->sample_count > 0) {
-		console_print(options, "  shown            nothing  %s\n", view_empty_text(options));
+		console_print(options, "  shown            nothing  %s\n", view_empty_text(options, view));
 		return;
 	}
 	console_print(options, "  shown         %10s  in %s %s, %s of %s stacks (--focus, --ignore)\n",

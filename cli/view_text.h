@@ -32,9 +32,9 @@ struct hs_error *view_check(const struct options *options) HS_MUST_CHECK;
 // Likewise of a file that has been read: it may say it.
 struct hs_error *view_check_file(const struct options *options, const struct heap_profile *profile) HS_MUST_CHECK;
 
-// Whether --focus and --ignore have left nothing of it; and why, in words.
+// Whether --focus and --ignore have left nothing of it; and why, in words, for one of which nothing is left.
 bool view_is_empty(const struct profile_view *view);
-const char *view_empty_text(const struct options *options);
+const char *view_empty_text(const struct options *options, const struct profile_view *view);
 
 // How much of the profile --focus and --ignore have left, a line; nothing without them.
 void shown_print(const struct options *options, const struct profile_view *view);

@@ -44,8 +44,10 @@ enum row_unit view_words_unit(const struct view_words *words);
 // "site", "function", ...; pre: not ROWS_NOT_SAID
 const char *row_unit_name(enum row_unit unit);
 
-// Of --focus and --ignore. *ret is the caller's (stack_filter_destroy); NULL = there are none. HS_ERROR_NO_MEMORY.
-struct hs_error *view_words_filter(const struct view_words *words, struct stack_filter **ret) HS_MUST_CHECK;
+// Of --focus and --ignore; `in_any_case`: what --focus says without regard to upper and lower case. *ret is the
+// caller's (stack_filter_destroy); NULL = there are none. HS_ERROR_NO_MEMORY.
+struct hs_error *view_words_filter(const struct view_words *words, bool in_any_case,
+				   struct stack_filter **ret) HS_MUST_CHECK;
 
 // For the parser (cli/options.c). Each says what is wrong and returns false.
 bool view_words_take_by(struct options *options, const char *text);

@@ -43,7 +43,7 @@ static bool take_filter(struct options *options, enum stack_filter_kind kind, co
 		return options_refuse(options, "%s", "too many --focus and --ignore");
 	words->filters[words->filter_count].kind = kind;
 	words->filters[words->filter_count++].regex = text;
-	error = view_words_filter(words, &filter);
+	error = view_words_filter(words, false, &filter);
 	stack_filter_destroy(filter);
 	if (!error)
 		return true;

@@ -39,7 +39,7 @@ static void print_head(const struct options *options, const struct hs_watch_resu
 	if (has_two)
 		snprintf(watched, sizeof(watched), " for %s",
 			 number_duration((uint64_t)number_whole(growth->seconds * 1e9), duration));
-	console_print(options, "Process %d watched%s in %zu cut%s%s%s\n", (int)result->profile.pid, watched,
+	console_print(options, "Process %d watched%s in %zu snapshot%s%s%s\n", (int)result->profile.pid, watched,
 		      growth->cuts, has_two ? "s" : "", ends[result->end], memory);
 }
 
@@ -53,52 +53,61 @@ static void print_verdict(const struct options *options, const struct verdict *v
 }
 
 // Sites as they are ordered in struct growth: each kind of them has a heading.
-static const char *heading_of(const struct growth_site *site)
+static const char *heading_of(const struct hs_watch_result *result, const struct growth_site *site)
 {
-	return site->grows || site->in_steps ? "Sites whose recorded blocks grow:"
+	const bool is_exchange = result->verdict.findings[0].kind == VERDICT_EXCHANGE;
+
+	return site->grows || site->in_steps ? is_exchange
+						       ? "Sites whose recorded blocks grow, and the process does not:"
+						       : "Sites whose recorded blocks grow:"
 	       : site->live.levels_off       ? "Sites that have grown, and do not any more:"
 					     : "Sites that may grow; too little or too uneven to say:";
 }
 
-// "1.5 s": close cuts are told apart.
-static const char *moment_text(const struct growth *growth, double seconds, char *buffer)
+// "10-20 s", "1.5-3.0 s", "10.0-12.5 min": a part of the watch.
+static const char *part_text(const struct growth *growth, double from, double to, char *buffer)
 {
-	enum { CLOSE = 20 }; // seconds of the watch
+	enum { CLOSE = 20, MINUTES = 600, HOURS = 36000 }; // seconds of the watch
+	const double unit = growth->seconds > HOURS ? 3600 : growth->seconds > MINUTES ? 60 : 1;
+	const int digits = unit > 1 || growth->seconds <= CLOSE;
 
-	if (growth->seconds > CLOSE)
-		return number_duration((uint64_t)number_whole(seconds * 1e9), buffer);
-	snprintf(buffer, NUMBER_SIZE, "%.1f s", seconds);
+	snprintf(buffer, 2 * NUMBER_SIZE, "%.*f-%.*f %s", digits, from / unit, digits, to / unit,
+		 growth->seconds > HOURS     ? "h"
+		 : growth->seconds > MINUTES ? "min"
+					     : "s");
 	return buffer;
 }
 
 // How much is live of what was born in each part of the watch: what stays is in all parts, what lives for a while in
-// the youngest. Nothing is said where all stays: then it is what the site grows by.
+// the youngest. Nothing is said where all stays: then it is what the site grows by; nor of one block that is replaced.
 static void print_cohorts(const struct options *options, const struct growth *growth, const struct growth_site *site)
 {
 	const size_t cohorts = growth->cuts - 1, parts = cohorts < COHORTS_SHOWN ? cohorts : COHORTS_SHOWN;
-	char text[COHORTS_SHOWN * (3 * NUMBER_SIZE + 20)] = "", time[NUMBER_SIZE], number[NUMBER_SIZE],
+	char text[COHORTS_SHOWN * (4 * NUMBER_SIZE + 20)] = "", time[2 * NUMBER_SIZE], number[NUMBER_SIZE],
 						     error[NUMBER_SIZE];
 	size_t length = 0;
+	double to = 0;
 
-	if (!site->cohorts || (site->survived_share >= 1 && !site->keeps))
+	if (!site->cohorts || site->in_steps || (site->survived_share >= 1 && !site->keeps))
 		return;
 	for (size_t part = 0; part < parts; part++) {
-		double bytes = 0, variance = 0, to = 0;
+		const double from = to;
+		double bytes = 0, variance = 0;
 
 		for (size_t i = part * cohorts / parts + 1; i <= (part + 1) * cohorts / parts; i++) {
 			bytes += site->cohorts[i].bytes;
 			variance += site->cohorts[i].error * site->cohorts[i].error;
 			to = site->cohorts[i].to;
 		}
-		length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%s until %s", length ? ", " : "",
-					   number_bytes((uint64_t)number_whole(bytes), number),
-					   moment_text(growth, to, time));
+		length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%s %s", length ? ", " : "",
+					   part_text(growth, from, to, time),
+					   number_bytes((uint64_t)number_whole(bytes), number));
 		if (growth->is_estimate)
 			length += (size_t)snprintf(
 				text + length, sizeof(text) - length, " (±%s)",
 				number_error(number_whole(bytes), (uint64_t)number_whole(ceil(sqrt(variance))), error));
 	}
-	console_print(options, "        live now, by birth: %s\n", text);
+	console_print(options, "        still live, by when it was allocated: %s\n", text);
 }
 
 // "; of what was live half-way, 99 % stays"
@@ -160,7 +169,7 @@ static struct hs_error *print_sites(const struct options *options, const struct 
 
 		if (!is_sure && (i >= UNSURE_ROWS || site->speed < 1))
 			break;
-		heading = heading_of(site);
+		heading = heading_of(result, site);
 		if (strcmp(heading, before) != 0)
 			console_print(options, "%s\n", heading);
 		before = heading;
@@ -169,10 +178,26 @@ static struct hs_error *print_sites(const struct options *options, const struct 
 	return error;
 }
 
+// Bytes that were freed without any block less: blocks were made larger, or smaller.
+static void write_blocks_rate(double rate, char *text, size_t room)
+{
+	enum { FEW = 10 };
+	char blocks[NUMBER_SIZE];
+
+	if (rate <= 0)
+		snprintf(text, room, "by realloc");
+	else if (rate < 0.05)
+		snprintf(text, room, "<0.1 blocks/s");
+	else if (rate < FEW - 0.05)
+		snprintf(text, room, "%.1f blocks/s", rate);
+	else
+		snprintf(text, room, "%s blocks/s", number_short((uint64_t)number_whole(rate), blocks));
+}
+
 static struct hs_error *print_temporary_site(const struct options *options, const struct named_profile *named,
 					     const struct growth_site *site)
 {
-	char rate[NUMBER_SIZE], blocks[NUMBER_SIZE], a_second[NUMBER_SIZE + 4], blocks_a_second[NUMBER_SIZE + 16];
+	char rate[NUMBER_SIZE], a_second[NUMBER_SIZE + 4], blocks_a_second[NUMBER_SIZE + 16];
 	const char *const row[] = { a_second, blocks_a_second };
 	const struct table_text text = site_row_text(named, site->site);
 	struct table table = { .options = options };
@@ -180,8 +205,7 @@ static struct hs_error *print_temporary_site(const struct options *options, cons
 	table_column(&table, "", 13);
 	table_column(&table, "", 17);
 	snprintf(a_second, sizeof(a_second), "%s/s", number_bytes((uint64_t)number_whole(site->temporary_rate), rate));
-	snprintf(blocks_a_second, sizeof(blocks_a_second), "%s blocks/s",
-		 number_short((uint64_t)number_whole(site->temporary_blocks_rate), blocks));
+	write_blocks_rate(site->temporary_blocks_rate, blocks_a_second, sizeof(blocks_a_second));
 	return table_row(&table, row, 0, &text);
 }
 
@@ -241,6 +265,18 @@ static void print_process(const struct options *options, const struct hs_watch_r
 	console_print(options, "%s\n", text);
 }
 
+// Where the verdict has not said so.
+static void print_other_heap(const struct options *options, const struct hs_watch_result *result)
+{
+	const char *text = other_heap_text(&result->profile);
+
+	for (size_t i = 0; i < result->verdict.count; i++)
+		if (result->verdict.findings[i].tells_other_heap)
+			return;
+	if (text)
+		console_print(options, "%s\n", text);
+}
+
 static void print_written(const struct options *options, const char *path, uint64_t bytes)
 {
 	char size[NUMBER_SIZE];
@@ -251,7 +287,6 @@ static void print_written(const struct options *options, const char *path, uint6
 
 static struct hs_error *print_result(const struct options *options, const struct hs_watch_result *result)
 {
-	const char *other_heap;
 	struct hs_error *error;
 
 	print_head(options, result);
@@ -262,9 +297,7 @@ static struct hs_error *print_result(const struct options *options, const struct
 	if (error)
 		return error;
 	print_process(options, result);
-	other_heap = other_heap_text(&result->profile);
-	if (other_heap)
-		console_print(options, "%s\n", other_heap);
+	print_other_heap(options, result);
 	truth_print(options, &result->profile);
 	print_written(options, options->output, result->output_bytes);
 	print_written(options, options->page, result->page_bytes);

@@ -9,6 +9,7 @@
 #include "snapshot/block_selection.h"
 #include "snapshot/heap_profile.h"
 #include "views/profile_view.h"
+#include "views/verdict.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,7 +59,7 @@ struct hs_story_point {
 	int64_t live;   // bytes recorded
 };
 struct hs_story {
-	const char *verdict;
+	const struct verdict *verdict;
 	const struct hs_story_point *points; // in order of time
 	size_t point_count;
 };

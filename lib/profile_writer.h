@@ -7,6 +7,7 @@
 #include "lib/profile_format.h"
 #include "proto/output_file.h"
 #include "views/profile_view.h"
+#include "views/verdict.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,7 +25,7 @@ struct profile_writing {
 	const struct named_profile *named; // of the same; NULL: nothing but pprof can be written, which hides no frame
 	const char *compared_with;         // of a difference: what was taken off; NULL = it is none
 	bool errors;                       // label each stack with its number of samples and its standard errors
-	const char *verdict;               // a page's, as of page_options; NULL = none
+	const struct verdict *verdict;     // a page's; NULL = none
 	const struct page_point *series;   // likewise
 	size_t series_count;
 };

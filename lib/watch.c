@@ -188,9 +188,7 @@ static struct hs_error *write_file(const struct hs_watch_options *options, const
 	const struct growth_series *series = &result->series;
 	const struct hs_dump_options dump = { .output = path, .format = format, .errors = options->errors };
 	struct hs_story_point points[TREND_MOST];
-	const struct hs_story story = { .verdict = result->verdict.findings[0].text,
-					.points = points,
-					.point_count = series->count };
+	const struct hs_story story = { .verdict = &result->verdict, .points = points, .point_count = series->count };
 
 	for (size_t i = 0; i < series->count; i++)
 		points[i] = (struct hs_story_point){ series->cuts[i].seconds, series->cuts[i].memory.rss,

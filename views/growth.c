@@ -294,6 +294,8 @@ static struct growth_site site_of(const struct growth_series *series, const stru
 	site.temporary_blocks_rate =
 		fmax(site.alloc_blocks_rate - (site.blocks_last - site.blocks_first) / site.live.seconds, 0);
 	site.is_temporary = site.temporary_rate > 0.01 * site.alloc_rate;
+	site.may_fill = last->alloc_objects - last->live_objects <= last->alloc_objects / 100 &&
+			first->live_bytes <= last->live_bytes / 2;
 	site.in_steps = site.live.gained >= GAINED_LEAST && is_in_steps(values, count);
 	judge_site(&site, chance_of_live(first, last));
 	site.rises_late = last->live_bytes - middle->live_bytes > 3 * chance_of_live(middle, last);

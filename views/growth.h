@@ -94,9 +94,12 @@ struct growth_site {
 	bool grows;                          // rises, by more than a few bytes; or a part of what is born stays
 	bool rises_late;                     // since the middle cut too, by more than live bytes vary by chance
 	bool in_steps;                       // few blocks, each in the place of a smaller one
-	bool keeps;                          // that a part stays is what it grows by: `speed` is the rate of survival
-	double speed;                        // bytes a second, what it is ordered by
-	double speed_error;                  // its standard error, where it grows
+	// Nothing of it has been freed since attach, and it has hardly been there before the watch: a leak, or what
+	// fills and will stop, looks so.
+	bool may_fill;
+	bool keeps;         // that a part stays is what it grows by: `speed` is the rate of survival
+	double speed;       // bytes a second, what it is ordered by
+	double speed_error; // its standard error, where it grows
 };
 
 struct growth {

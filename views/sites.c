@@ -40,38 +40,71 @@ static bool runs_other_code(const struct building *building, uint32_t place)
 	return role == ROLE_INTERPRETER || role == ROLE_MADE_CODE;
 }
 
+// Code without a name of its own says less than what has called it, or what it has called.
+static bool is_nameless(const struct building *building, uint32_t place)
+{
+	return place_of(building->named, place)->function == UINT32_MAX;
+}
+
+// Everything is below it.
+static bool is_start(const struct building *building, uint32_t place)
+{
+	const struct code_place *code = place_of(building->named, place);
+
+	return code->judgement.role == ROLE_START || strcmp(code->full_name, "main") == 0;
+}
+
+// The innermost own place that has a name and is not where the program starts; else the innermost own one. `none`:
+// there is none.
+static size_t find_own(const struct building *building, size_t none)
+{
+	size_t own = none;
+
+	for (size_t i = 0; i < building->stack.count; i++) {
+		const uint32_t place = building->stack.items[i];
+
+		if (class_of(building, place) != FRAME_OWN)
+			continue;
+		if (own == none)
+			own = i;
+		if (!is_nameless(building, place) && !is_start(building, place))
+			return i;
+	}
+	return own;
+}
+
 // Where in the stack the site is; stack_count = the stack is unknown.
 static size_t find_site(const struct building *building, bool *own_ret)
 {
 	const size_t none = building->stack.count;
+	const size_t own = find_own(building, none);
 	size_t first = none, last = none, called = none; // that are no plumbing; `called` by an interpreter
 
-	*own_ret = false;
+	*own_ret = own != none;
+	if (own != none)
+		return own;
 	for (size_t i = 0; i < building->stack.count; i++) {
 		const uint32_t place = building->stack.items[i];
-		enum frame_class class = class_of(building, place);
 
-		if (class == FRAME_OWN) {
-			*own_ret = true;
-			return i;
-		}
-		if (frame_class_is_plumbing(class))
+		if (frame_class_is_plumbing(class_of(building, place)))
 			continue;
 		if (called == none && runs_other_code(building, place))
 			called = last != none ? last : i;
 		if (first == none)
 			first = i;
-		last = i;
+		if (last == none || !is_nameless(building, place) || is_nameless(building, building->stack.items[last]))
+			last = i;
 	}
 	if (called != none)
 		return called;
 	return first != none ? first : none ? none - 1 : 0;
 }
 
-// Writes the path of the stack at hand behind the others.
+// Writes the path of the stack at hand behind the others. Of a site with a name, nothing nameless led to it.
 static struct hs_error *put_path(struct building *building, size_t site, bool is_own, struct path *ret)
 {
 	struct site_list *list = building->list;
+	const bool is_named = site < building->stack.count && !is_nameless(building, building->stack.items[site]);
 	size_t end = building->path_count;
 	struct hs_error *error = ARRAY_RESERVE(list->paths, end + building->stack.count + 1, &building->path_room);
 
@@ -80,7 +113,8 @@ static struct hs_error *put_path(struct building *building, size_t site, bool is
 	if (site < building->stack.count)
 		list->paths[end++] = building->stack.items[site];
 	for (size_t i = site + 1; is_own && i < building->stack.count; i++)
-		if (class_of(building, building->stack.items[i]) == FRAME_OWN)
+		if (class_of(building, building->stack.items[i]) == FRAME_OWN &&
+		    !(is_named && is_nameless(building, building->stack.items[i])))
 			list->paths[end++] = building->stack.items[i];
 	*ret = (struct path){ list->paths + building->path_count, (uint32_t)(end - building->path_count) };
 	return NULL;
@@ -98,6 +132,9 @@ static bool is_path(const void *elements, uint32_t number, const void *wanted)
 
 static const char *via_word(const struct code_place *place)
 {
+	// The site is outside of it: one word for all such code.
+	if (place->judgement.class == FRAME_OWN)
+		return "code without a name";
 	return place->judgement.via ? place->judgement.via : place->name;
 }
 

@@ -6,10 +6,11 @@
 #include "views/named_profile.h"
 #include "views/values.h"
 
-// The site of a stack is its first own place from the leaf. Of a stack without own code it is the innermost place that
-// is neither allocator nor wrapper nor container; but where an interpreter or made code has called it, the outermost
-// one that was called so: the library's function that a script named. Two stacks are one site only when all their own
-// places agree.
+// The site of a stack is its first own place from the leaf that has a name; what has none is passed over, also on the
+// way to the site, unless no other own code but main has one. Of a stack without own code it is the innermost place
+// that is neither allocator nor wrapper nor container; but where an interpreter or made code has called it, the
+// outermost one that was called so: the library's function that a script named. Two stacks are one site only when all
+// their own places agree.
 struct site {
 	const uint32_t *path; // places: the site first, then the own code that led to it, innermost first
 	uint32_t path_length; // 0 = the stack is unknown

@@ -17,6 +17,7 @@ struct stack_filter {
 	struct filter_regex *items;
 	size_t count, room;
 	bool has_focus;
+	int flags; // of regcomp, beside the others
 };
 
 // Of a text, place or location: which kinds of expressions match it, a bit (1 << kind) each.
@@ -45,6 +46,11 @@ void stack_filter_destroy(struct stack_filter *filter)
 	free(filter);
 }
 
+void stack_filter_ignore_case(struct stack_filter *filter, bool is_ignored)
+{
+	filter->flags = is_ignored ? REG_ICASE : 0;
+}
+
 struct hs_error *stack_filter_add(struct stack_filter *filter, enum stack_filter_kind kind, const char *regex,
 				  const char *origin)
 {
@@ -55,7 +61,7 @@ struct hs_error *stack_filter_add(struct stack_filter *filter, enum stack_filter
 
 	if (error)
 		return error;
-	status = regcomp(&item.regex, regex, REG_EXTENDED | REG_NOSUB);
+	status = regcomp(&item.regex, regex, REG_EXTENDED | REG_NOSUB | filter->flags);
 	if (status == REG_ESPACE)
 		return &hs_error_no_memory;
 	if (status) {

@@ -24,6 +24,9 @@ void stack_filter_destroy(struct stack_filter *filter); // NULL is allowed
 struct hs_error *stack_filter_add(struct stack_filter *filter, enum stack_filter_kind kind, const char *regex,
 				  const char *origin) HS_MUST_CHECK;
 
+// Whether expressions that are added from now on are searched without regard to upper and lower case; first not.
+void stack_filter_ignore_case(struct stack_filter *filter, bool is_ignored);
+
 // *kept_ret, owned by the caller (free), says of each of the profile's samples whether it stays. A stack that is not
 // known matches nothing. HS_ERROR_NO_MEMORY.
 struct hs_error *stack_filter_apply(const struct stack_filter *filter, const struct named_profile *named,

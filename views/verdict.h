@@ -32,6 +32,7 @@ struct finding {
 	char *text;                         // owned: a sentence
 	char *reasons[FINDING_REASONS_MAX]; // owned: the figures
 	size_t reason_count;
+	bool tells_other_heap; // one of them is other_heap_text
 };
 
 struct verdict {

@@ -2,6 +2,7 @@
 // Verdicts on the process as a whole, and what is said where nothing else is.
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "views/other_heaps.h"
 #include "views/verdict_rules.h"
 
 struct hs_error *rule_not_enough_data(const struct figures *figures, bool *applies_ret, struct finding *ret)
@@ -12,10 +13,8 @@ struct hs_error *rule_not_enough_data(const struct figures *figures, bool *appli
 	if (!*applies_ret)
 		return NULL;
 	if (growth->cuts == 1)
-		return hs_format(&ret->text,
-				 "Not enough data: 1 cut; growth takes three cuts, and half a second at least");
-	return hs_format(&ret->text,
-			 "Not enough data: %zu cuts in %s; growth takes three cuts, and half a second at least",
+		return hs_format(&ret->text, "Not enough data: 1 snapshot; it takes three, and half a second at least");
+	return hs_format(&ret->text, "Not enough data: %zu snapshots in %s; it takes three, and half a second at least",
 			 growth->cuts, time_text(growth->seconds).text);
 }
 
@@ -42,6 +41,7 @@ static bool is_fragmented(const struct figures *figures)
 struct hs_error *rule_outside_malloc(const struct figures *figures, bool *applies_ret, struct finding *ret)
 {
 	const struct growth *growth = figures->growth;
+	const struct other_heap *other = other_heap_of(figures->named->profile);
 	const double unexplained = figures->unexplained;
 	struct hs_error *error;
 
@@ -51,8 +51,10 @@ struct hs_error *rule_outside_malloc(const struct figures *figures, bool *applie
 	ret->rate = unexplained;
 	error = hs_format(
 		&ret->text,
-		"Growth outside of what malloc gave: the process grows by %s that no recorded block accounts for",
-		rate_text(unexplained).text);
+		"Growth outside of what malloc gave%s%s: the process grows by %s that no recorded block accounts for",
+		other ? ", perhaps of " : "", other ? other->what : "", rate_text(unexplained).text);
+	if (!error)
+		error = add_other_heap(figures, ret);
 	if (!error)
 		error = add_reason(ret, "anonymous memory grows by %s, recorded blocks by %s",
 				   rate_text(growth->anonymous.rate).text,
@@ -123,7 +125,7 @@ struct hs_error *rule_unexplained(const struct figures *figures, bool *applies_r
 			"%s is allocated and freed again: malloc may keep it (fragmentation), or the program "
 			"maps memory itself",
 			rate_text(growth->all.temporary_rate).text);
-	return error;
+	return error ? error : add_other_heap(figures, ret);
 }
 
 // Whether live bytes have fallen below three quarters of their peak, and stay so through the last third. *peak_ret: the
@@ -184,11 +186,29 @@ static bool grows_a_little(const struct growth *growth)
 	return growth->anonymous.gained >= VERDICT_MEMORY_LEAST / 8 || (growth->count > 0 && growth->sites[0].in_steps);
 }
 
+struct hs_error *add_unrecorded(const struct figures *figures, struct finding *ret)
+{
+	const double anonymous = figures->growth->anonymous.last,
+		     unrecorded = anonymous - figures->growth->all.live.last;
+	struct hs_error *error;
+
+	if (unrecorded < VERDICT_MEMORY_LEAST)
+		return NULL;
+	error = add_reason(ret,
+			   "%s is not in what was recorded: it is older than the attach, freed but kept by malloc, "
+			   "or mapped",
+			   size_text(unrecorded).text);
+	if (!error && unrecorded >= anonymous / 2)
+		error = add_reason(ret,
+				   "that is most of the process: heapsnap run, which records from a program's "
+				   "start, shows where it comes from, and a longer watch (--for) whether it grows");
+	return error;
+}
+
 struct hs_error *rule_nothing_grows(const struct figures *figures, bool *applies_ret, struct finding *ret)
 {
 	const struct growth *growth = figures->growth;
 	const struct growth_cut *last = &growth->facts[growth->cuts - 1];
-	const double anonymous = growth->anonymous.last, unrecorded = anonymous - growth->all.live.last;
 	struct hs_error *error;
 
 	*applies_ret = growth->memory_is_known && !figures->top && !figures->process_grows &&
@@ -199,17 +219,11 @@ struct hs_error *rule_nothing_grows(const struct figures *figures, bool *applies
 	if (!error)
 		error = add_reason(ret, "the process's anonymous memory changed by %s in %s, to %s",
 				   gain_text(growth->anonymous.gained).text, time_text(growth->seconds).text,
-				   size_text(anonymous).text);
+				   size_text(growth->anonymous.last).text);
 	if (!error)
 		error = add_reason(ret, "no site's live bytes rise steadily; recorded live is %s",
 				   size_text((double)last->live_bytes).text);
-	if (!error && unrecorded >= VERDICT_MEMORY_LEAST)
-		error = add_reason(
-			ret,
-			"%s is not in what was recorded: it is older than the attach, freed but kept by malloc, "
-			"or mapped",
-			size_text(unrecorded).text);
-	return error;
+	return error ? error : add_unrecorded(figures, ret);
 }
 
 // A leak, or what takes the place of older blocks that live for as long.

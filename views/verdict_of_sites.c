@@ -133,19 +133,26 @@ static struct hs_error *describe_pace(const struct figures *figures, struct find
 static struct hs_error *describe_rise(const struct figures *figures, const char *name, struct finding *ret)
 {
 	const struct growth_site *top = figures->top;
-	const char *where = top->speed >= 0.9 * figures->growing ? " at one site" : ", most of it at one site";
+	const char *where = top->speed >= 0.9 * figures->growing ? " at one site" : ", most of it at one site",
+		   *or_what = top->may_fill ? ", or a cache that still fills" : "";
 	char gained[NUMBER_SIZE];
 	struct hs_error *error;
 
 	if (is_in_bursts(figures))
-		error = hs_format(&ret->text, "Leak in bursts%s: %s grew by %s in %s", where, name,
+		error = hs_format(&ret->text, "Leak in bursts%s%s: %s grew by %s in %s", where, or_what, name,
 				  number_bytes((uint64_t)number_whole(top->live.gained), gained),
 				  time_text(top->live.seconds).text);
 	else
-		error = hs_format(&ret->text, "Steady leak%s: %s grows by %s", where, name, rate_text(top->speed).text);
+		error = hs_format(&ret->text, "Steady leak%s%s: %s grows by %s", where, or_what, name,
+				  rate_text(top->speed).text);
 	if (!error)
 		error = describe_pace(figures, ret);
-	return error ? error : add_survived(figures, top, ret);
+	if (!error)
+		error = add_survived(figures, top, ret);
+	if (!error && top->may_fill)
+		error = add_reason(ret, "none of its blocks has been freed yet: a cache looks the same until it is "
+					"full, and a longer watch (--for) tells");
+	return error;
 }
 
 struct hs_error *rule_steady_leak(const struct figures *figures, bool *applies_ret, struct finding *ret)
@@ -356,10 +363,11 @@ struct hs_error *rule_exchange(const struct figures *figures, bool *applies_ret,
 		error = add_reason(ret, "recorded live blocks grew by %s, the process's anonymous memory by %s",
 				   gain_text(live->gained).text, gain_text(growth->anonymous.gained).text);
 	if (!error && !growth->counts_untracked)
-		return add_reason(ret, "how many blocks from before the attach were freed is not known: --exact counts "
-				       "them");
-	if (!error)
+		error = add_reason(ret,
+				   "how many blocks from before the attach were freed is not known: --exact counts "
+				   "them");
+	else if (!error)
 		error = add_reason(ret, "%.0f blocks from before the attach were freed since %s",
 				   growth->untracked_frees_late, time_text(growth->middle).text);
-	return error;
+	return error ? error : add_unrecorded(figures, ret);
 }

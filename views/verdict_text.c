@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/io.h"
+#include "views/other_heaps.h"
 #include "views/verdict_rules.h"
 
 #include <inttypes.h>
@@ -25,6 +26,16 @@ struct hs_error *add_reason(struct finding *finding, const char *format, ...)
 	else
 		finding->reasons[finding->reason_count++] = text;
 	return NULL;
+}
+
+struct hs_error *add_other_heap(const struct figures *figures, struct finding *finding)
+{
+	const struct other_heap *heap = other_heap_of(figures->named->profile);
+
+	if (!heap)
+		return NULL;
+	finding->tells_other_heap = true;
+	return add_reason(finding, "%.*s", (int)strlen(heap->text) - 1, heap->text); // without the full stop
 }
 
 struct figure_text rate_text(double bytes_a_second)

@@ -30,6 +30,13 @@ function sentences(head) {
 		`Not recorded: ${unrecorded}${what}${head.other_heap ? ` ${head.other_heap}` : ''}`];
 }
 
+// What was found, and what it was found by.
+function finding(each) {
+	const list = make('ul', '');
+	list.replaceChildren(...each.reasons.map((reason) => make('li', 'note', reason)));
+	return [make('strong', '', each.text), list];
+}
+
 export function drawHead(head) {
 	document.title = `${head.title} \u2013 heapsnap`;
 	byId('title').textContent = head.title;
@@ -39,8 +46,8 @@ export function drawHead(head) {
 	truth.textContent = head.completeness ?? '';
 	truth.hidden = !head.completeness;
 	truth.className = head.complete ? 'whole' : 'loss';
-	byId('verdict').textContent = head.verdict ?? '';
-	byId('verdict').hidden = !head.verdict;
+	byId('verdict').replaceChildren(...head.verdict.flatMap(finding));
+	byId('verdict').hidden = head.verdict.length === 0;
 }
 
 function pairs(list, entries) {

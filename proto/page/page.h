@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "views/named_profile.h"
 #include "views/sites.h"
+#include "views/verdict.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,7 +30,7 @@ struct page_options {
 	int32_t pid;               //
 	int64_t time_ns;           // wall clock, UTC
 	const char *compared_with; // title of the profile that was taken off: values are differences; NULL = none was
-	const char *verdict;       // a sentence or more; NULL = none
+	const struct verdict *verdict;   // NULL = none
 	const struct page_point *series; // in order of time
 	size_t series_count;
 };

@@ -24,6 +24,27 @@ static struct hs_error *write_text(struct json *json, const char *key, const cha
 	return NULL;
 }
 
+// What is found of a process that was watched, each with its reasons.
+static struct hs_error *write_verdict(const struct verdict *verdict, struct json *json)
+{
+	struct hs_error *error = NULL;
+
+	json_open(json, "verdict", '[');
+	for (size_t i = 0; verdict && i < verdict->count && !error; i++) {
+		const struct finding *finding = &verdict->findings[i];
+
+		json_open(json, NULL, '{');
+		error = write_text(json, "text", finding->text);
+		json_open(json, "reasons", '[');
+		for (size_t k = 0; k < finding->reason_count && !error; k++)
+			error = write_text(json, NULL, finding->reasons[k]);
+		json_close(json, ']');
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+	return error;
+}
+
 static struct hs_error *write_names(const struct heap_profile *profile, const struct page_options *options,
 				    struct json *json)
 {
@@ -37,9 +58,7 @@ static struct hs_error *write_names(const struct heap_profile *profile, const st
 		error = write_text(json, "program", program);
 	if (!error)
 		error = write_text(json, "compared_with", options->compared_with);
-	if (!error)
-		error = write_text(json, "verdict", options->verdict);
-	return error;
+	return error ? error : write_verdict(options->verdict, json);
 }
 
 static void write_total(const struct heap_profile *profile, struct json *json)

@@ -142,6 +142,33 @@ def of_one():
     some.end()
 
 
+def all_alone():
+    """detach --all means all that are attached: in a PID namespace, since it would find what other tests have attached."""
+    if not root():
+        return
+    script = """
+        sleep 1000 & one=$!
+        sleep 1000 & two=$!
+        sleep 1000 & three=$!
+        "$0" detach --all
+        "$0" attach $one > attached.txt
+        "$0" attach $two >> attached.txt
+        echo attached $one and $two
+        "$0" detach --all
+        "$0" status
+        kill $one $two $three
+        """
+    result = subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", "sh", "-euc", script, HEAPSNAP], cwd=temporary_directory(),
+                            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    check_equal((result.returncode, result.stderr), (0, ""), str(result))
+    pids = re.search(r"^attached (\d+) and (\d+)$", result.stdout, re.M).groups()
+    check_equal(re.findall(r"^detached from (\d+):", result.stdout, re.M), list(pids), "what was detached from")
+    check_equal(result.stdout.splitlines()[0], "no process is attached", "the first one")
+    check_equal(result.stdout.splitlines()[-1], "no process is attached", "status")
+    refused = heapsnap("detach", "1", "--all")
+    check_refused(refused, "PID 1 and --all cannot be combined", status=2)
+
+
 def never_itself():
     """Neither heapsnap, nor its parents, nor kernel threads, nor those that have ended."""
     name = f"hs-unheard-{os.getpid()}"
@@ -376,4 +403,4 @@ def called_by_sudo():
     say("  owners of files under sudo")
 
 
-run_cases([several_numbers, by_name, of_one, never_itself, by_user, by_group, that_end, interrupted, into_a_folder, what_is_replaced, called_by_sudo], "processes")
+run_cases([several_numbers, by_name, of_one, all_alone, never_itself, by_user, by_group, that_end, interrupted, into_a_folder, what_is_replaced, called_by_sudo], "processes")

@@ -200,12 +200,18 @@ def nothing():
     """What matches nothing says so, and is no failure."""
     old, new = make()
     for words, text in ((("report", old, "--focus", "nobody"), "no stack has a function, file or module that --focus matches"),
+                        (("report", old, "--focus", "^SHOP::cache"), "upper and lower case count, without that some would"),
+                        (("diff", old, new, "--focus", "^SHOP::cache"), "upper and lower case count"),
                         (("report", old, "--ignore", "main"), "each stack has a function, file or module that --ignore matches"),
                         (("diff", old, new, "--focus", "nobody"), "no stack has"), (("diff", old, new, "--focus", "nobody", "--by", "line"), "no stack has")):
         result = heapsnap(*words, "--json")
         check_equal((result.status, result.stderr, len(result.json["warnings"])), (0, "", 1), str(result))
         check(text in result.json["warnings"][0], str(result))
+        check(("case" in text) == ("case" in result.json["warnings"][0]), str(result))
     check_equal(heapsnap("report", old, "--focus", "Cache", "--json").json["warnings"], [], "something matches")
+    refused = heapsnap("diff", old, "424242")  # a number is a file here, and where there is none a process was meant
+    check_equal(refused.status, 1, str(refused))
+    check("heapsnap dump 424242 -o new.pb.gz" in refused.stderr, str(refused))
 
 
 def others():

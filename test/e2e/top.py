@@ -217,7 +217,7 @@ def never_stops():
     without = ["setpriv", "--bounding-set=-sys_admin,-checkpoint_restore", "--inh-caps=-sys_admin,-checkpoint_restore"]
     attach(target.pid)
     terminal = Terminal([*without, HEAPSNAP, "top", str(target.pid), "--every", "100ms"])
-    terminal.wait_for_text(r"^No look: process \d+ would have to be stopped: the region can be read only")
+    terminal.wait_for_text(r"^No snapshot: process \d+ would have to be stopped: the region can be read only")
     terminal.type("q")
     check_equal(terminal.end(), 0, "exit status")
     terminal.check_restored()

@@ -182,7 +182,7 @@ def text():
     path = os.path.join(temporary_directory(), "last.pb.gz")
     result = heapsnap("why", target.pid, "--for", TIME, "-o", path)
     check_equal(result.status, 0, str(result))
-    for words in (r"^Process \d+ watched for .* in \d+ cuts: anonymous memory ", r"^(Steady leak|Growth|Undecided)", r"^  - ",
+    for words in (r"^Process \d+ watched for .* in \d+ snapshots: anonymous memory ", r"^(Steady leak|Growth|Undecided)", r"^  - ",
                   r"^Sites whose recorded blocks grow:$", r"^ +\+\S+ [KM]iB/s ±.*site<17>.*planted_leaks.cc:\d+", r"^Allocated and freed again:$",
                   r"^The process grows by ", rf"^{re.escape(path)}: \S+ [KM]iB$", r"^detached from "):
         check(re.search(words, result.stdout, re.M), f"{words!r} is not said: {result}")

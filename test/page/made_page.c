@@ -175,6 +175,13 @@ static void make_large(struct made_named *made)
 
 int main(int argc, char **argv)
 {
+	static char text[] = "Steady leak: shop::Cache::put (cache.cpp:118) grows by 33 MiB a minute, and nothing that "
+			     "it put there was freed.",
+		    reasons[][32] = { "it grows all the time", "its blocks stay" };
+	static const struct verdict verdict = {
+		.findings = { { .text = text, .reasons = { reasons[0], reasons[1] }, .reason_count = 2 } },
+		.count = 1,
+	};
 	struct made_named *made = made_named_create();
 	struct page_options options = { 0 };
 	struct hs_error *error;
@@ -188,9 +195,7 @@ int main(int argc, char **argv)
 		return 77;
 	if (strcmp(argv[1], "shop") == 0) {
 		make_shop(made, 1);
-		options.verdict =
-			"Steady leak: shop::Cache::put (cache.cpp:118) grows by 33 MiB a minute, and nothing that it "
-			"put there was freed.";
+		options.verdict = &verdict;
 		options.series = series;
 		options.series_count = sizeof(series) / sizeof(series[0]);
 	} else if (strcmp(argv[1], "diff") == 0) {

@@ -97,6 +97,8 @@ def head_and_frames(check):
     check("what is not", "Not recorded: 353 MiB: blocks older than the attach" in check.text("#shown"), check.text("#shown"))
     check.equal("nothing is lost", check.text("#truth"), "Nothing lost.")
     check("the verdict", check.text("#verdict").startswith("Steady leak: shop::Cache::put"), check.text("#verdict"))
+    check.equal("and its reasons", check.browser.run("return [...document.querySelectorAll('#verdict li')].map((each) => each.textContent)"),
+                ["it grows all the time", "its blocks stay"])
     frames = check.frames()
     check.equal("frames", len(frames), 24)
     whole = max(frame["width"] for frame in frames)

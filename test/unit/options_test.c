@@ -376,8 +376,14 @@ static void test_processes(void)
 	CHECK(good("status --name x").filter.name && good("check --user 0").filter.user);
 	bad("attach 1 --name a", "PID 1 and --name, --cgroup, --container, --user cannot be combined");
 	bad("status 7 --user b", "cannot be combined");
-	bad("attach 1 --all", "--all needs --name, --cgroup, --container or --user");
-	bad("detach --all", "--all needs");
+	bad("attach --all", "--all needs --name, --cgroup, --container or --user");
+	bad("set --all --exact", "--all needs");
+	bad("attach 1 --all", "PID 1 and --all cannot be combined: give the one or the other");
+	bad("detach 7 8 --all", "PID 7 and --all cannot be combined");
+	bad("detach 7 --name x --all", "PID 7 and --name, --cgroup, --container, --user cannot be combined");
+	bad("detach", "the PID is missing");
+	options = good("detach --all");
+	CHECK(options.all && options.pid_count == 0);
 	bad("dump --name x --all", "--all is only valid with attach, set and detach\n");
 	bad("report x --name y", "file x and --name, --cgroup, --container, --user cannot be combined\n");
 	bad("attach --name a --name b", "--name can be given once");

@@ -103,13 +103,21 @@ static void test_tree(void)
 	made_named_free(made);
 }
 
+// What was found: texts as a target's names may make them.
+static char found_first[] = "a < b", found_second[] = "c", found_by[][8] = { "since a", "b > a" };
+static const struct verdict found = {
+	.findings = { { .text = found_first, .reasons = { found_by[0], found_by[1] }, .reason_count = 2 },
+		      { .text = found_second } },
+	.count = 2
+};
+
 // Everything that a small difference is written as.
 static void test_data(void)
 {
 	static const struct page_point series[] = { { 0, 1000, 10 }, { 1.5, 2000, -4 } };
 	static const struct page_options options = { .title = "new \xe2\x80\xae",
 						     .compared_with = "</script>",
-						     .verdict = "a < b",
+						     .verdict = &found,
 						     .series = series,
 						     .series_count = 2 };
 	struct made_named *made = made_named_create();
@@ -134,30 +142,32 @@ static void test_data(void)
 						      .is_loss = true };
 	made->profile.ledger_count = 1;
 	text = data_text(made, &options);
-	CHECK_STRING(text,
+	CHECK_STRING(
+		text,
 #define BLOCK "<script type=\"application/json\" class=\"data\">"
 #define END   "\n</script>\n"
-		     BLOCK
-		     "{\"head\":{\"layout\":1,\"title\":\"new \\\\u202e\",\"program\":\"app\","
-		     "\"compared_with\":\"\\u003c/script\\u003e\",\"verdict\":\"a \\u003c b\","
-		     "\"pid\":42,\"time\":1700000000123,\"duration\":2.5,\"period\":1,\"interval_most\":0,"
-		     "\"estimate\":false,\"stopped\":false,\"stacks\":1,"
-		     "\"total\":[-4000000000000,-3,2,1],\"bytes_error\":0,\"objects_error\":0,"
-		     "\"selection\":null,\"memory\":{\"rss\":9000,\"anonymous\":8000,\"swapped\":1,\"peak\":9500},"
-		     "\"other_heap\":null,\"complete\":true,\"completeness\":null,"
-		     "\"strings\":10,\"places\":3,\"nodes\":3,\"sites\":1,"
-		     "\"series\":[[0,1000,10],[1.5,2000,-4]],\"mappings\":[[\"/bin/\\u003capp\\u003e\",\"ab12\"]],"
-		     "\"ledger\":[{\"name\":\"lost\",\"text\":\"records \\u0026 more\",\"value\":5,"
-		     "\"loss\":true,\"fact\":false}]}}" END BLOCK
-		     "{\"strings\":[\"\",\"put\\u003cT\\u003e\",\"put\\u003c\\u003c/script\\u003e\",\"a\\u0026b.c\","
-		     "\"app\",\"no rule knows it\",\"add\",\"\\\\xff\",\"made by hand\",\"[stack unknown]\"]}" END BLOCK
-		     "{\"places\":{\"name\":[1,6,9],\"full\":[2,6,9],\"file\":[3,0,0],\"module\":[4,7,0],"
-		     "\"why\":[5,8,0],\"via\":[0,0,0],\"line\":[12,0,0],\"class\":[1,4,0]}}" END BLOCK
-		     "{\"nodes\":{\"up\":[1,1],\"place\":[0,1],\"live_bytes\":[0,-4000000000000],"
-		     "\"live_objects\":[0,-3],\"alloc_bytes\":[0,2],\"alloc_objects\":[0,1]}}" END BLOCK
-		     "{\"sites\":{\"place\":[0],\"node\":[2],\"via\":[0],\"own\":[1],\"stacks\":[1],"
-		     "\"live_bytes\":[-4000000000000],\"live_objects\":[-3],\"alloc_bytes\":[2],"
-		     "\"alloc_objects\":[1],\"error\":[0]}}" END);
+		BLOCK
+		"{\"head\":{\"layout\":1,\"title\":\"new \\\\u202e\",\"program\":\"app\","
+		"\"compared_with\":\"\\u003c/script\\u003e\",\"verdict\":["
+		"{\"text\":\"a \\u003c b\",\"reasons\":[\"since a\",\"b \\u003e a\"]},{\"text\":\"c\",\"reasons\":[]}],"
+		"\"pid\":42,\"time\":1700000000123,\"duration\":2.5,\"period\":1,\"interval_most\":0,"
+		"\"estimate\":false,\"stopped\":false,\"stacks\":1,"
+		"\"total\":[-4000000000000,-3,2,1],\"bytes_error\":0,\"objects_error\":0,"
+		"\"selection\":null,\"memory\":{\"rss\":9000,\"anonymous\":8000,\"swapped\":1,\"peak\":9500},"
+		"\"other_heap\":null,\"complete\":true,\"completeness\":null,"
+		"\"strings\":10,\"places\":3,\"nodes\":3,\"sites\":1,"
+		"\"series\":[[0,1000,10],[1.5,2000,-4]],\"mappings\":[[\"/bin/\\u003capp\\u003e\",\"ab12\"]],"
+		"\"ledger\":[{\"name\":\"lost\",\"text\":\"records \\u0026 more\",\"value\":5,"
+		"\"loss\":true,\"fact\":false}]}}" END BLOCK
+		"{\"strings\":[\"\",\"put\\u003cT\\u003e\",\"put\\u003c\\u003c/script\\u003e\",\"a\\u0026b.c\","
+		"\"app\",\"no rule knows it\",\"add\",\"\\\\xff\",\"made by hand\",\"[stack unknown]\"]}" END BLOCK
+		"{\"places\":{\"name\":[1,6,9],\"full\":[2,6,9],\"file\":[3,0,0],\"module\":[4,7,0],"
+		"\"why\":[5,8,0],\"via\":[0,0,0],\"line\":[12,0,0],\"class\":[1,4,0]}}" END BLOCK
+		"{\"nodes\":{\"up\":[1,1],\"place\":[0,1],\"live_bytes\":[0,-4000000000000],"
+		"\"live_objects\":[0,-3],\"alloc_bytes\":[0,2],\"alloc_objects\":[0,1]}}" END BLOCK
+		"{\"sites\":{\"place\":[0],\"node\":[2],\"via\":[0],\"own\":[1],\"stacks\":[1],"
+		"\"live_bytes\":[-4000000000000],\"live_objects\":[-3],\"alloc_bytes\":[2],"
+		"\"alloc_objects\":[1],\"error\":[0]}}" END);
 	free(text);
 	made_named_free(made);
 }
@@ -210,7 +220,7 @@ static void test_nothing(void)
 	char *text = data_text(made, &no_options);
 
 	CHECK_EQUAL(count_blocks(text), 3); // head, strings, the unknown place
-	CHECK(strstr(text, "\"compared_with\":null,\"verdict\":null,") != NULL);
+	CHECK(strstr(text, "\"compared_with\":null,\"verdict\":[],") != NULL);
 	free(text);
 	made_named_free(made);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sites (views/sites.h) of a profile made by hand: who they are, what they hold, what was skipped, what led to them.
 #include "check.h"
+#include "hand_profile.h"
 #include "made_profile.h"
 #include "views/profile_view.h"
 
@@ -200,6 +201,12 @@ static const struct {
 	  "list",
 	  false,
 	  { "list_resize", "_PyEval_EvalFrameDefault", "scanner_call", "_PyEval_EvalFrameDefault" } },
+	// what has a name rather than what has none
+	{ "/usr/bin/python3.11",
+	  "scanner_call",
+	  "scan_once",
+	  false,
+	  { "scan_once", "scanner_call", "", "_PyEval_EvalFrameDefault", "run_mod" } },
 	// own code comes first, on either side
 	{ "/opt/app", "app::run", "list, interpreter", true, { "PyList_New", "_PyEval_EvalFrameDefault", "app::run" } },
 	{ "/opt/app", "app::put", "", true, { "app::put", "", "app::run" } },
@@ -249,6 +256,56 @@ static void test_called(const struct frame_rules *rules)
 	}
 }
 
+// Own code without a name is no site, and not on the way to one, where other own code has a name.
+static void test_nameless(void)
+{
+	static const struct hand_place places[] = {
+		{ "malloc", "malloc", "", 0, "libc.so.6", FRAME_ALLOCATOR },           // a
+		{ "near get+0x612 in app", NULL, "", 0x1612, "app", FRAME_OWN },       // b
+		{ "near get+0x700 in app", NULL, "", 0x1700, "app", FRAME_OWN },       // c
+		{ "get", "get(int)", "get.c", 7, "app", FRAME_OWN },                   // d
+		{ "main", "main", "main.c", 3, "app", FRAME_OWN },                     // e
+		{ "vector", "std::vector::push_back", "", 0, "app", FRAME_CONTAINER }, // f
+		{ "lib.so+0x1234", NULL, "", 0x1234, "lib.so", FRAME_LIBRARY },        // g
+	};
+	static const struct {
+		const char *stack, *site, *path, *via;
+	} cases[] = {
+		{ "abde", "get", "main", "code without a name" },
+		{ "abcde", "get", "main", "code without a name" },
+		{ "afbde", "get", "main", "vector, code without a name" },
+		{ "adbe", "get", "main", "" },
+		{ "abe", "near get+0x612 in app", "main", "" }, // all that the program does is in main
+		{ "ab", "near get+0x612 in app", "", "" },
+		{ "abce", "near get+0x612 in app", "near get+0x700 in app < main", "" },
+		{ "ae", "main", "", "" },
+		{ "age", "main", "", "lib.so+0x1234" },
+		{ "ag", "lib.so+0x1234", "", "" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct hand_sample sample = { cases[i].stack, 1, 1, 1, 1, 0 };
+		struct hand_profile hand;
+		struct site_list sites;
+		bool *kept = NULL;
+		char *path = NULL;
+
+		hand_make(&hand, places, sizeof(places) / sizeof(places[0]), &sample, 1, 0x10000);
+		CHECK(!sites_make(&hand.named, &sites));
+		CHECK_EQUAL(sites.count, 1);
+		CHECK_STRING(place_of(&hand.named, sites.items[0].path[0])->name, cases[i].site);
+		CHECK_STRING(sites.items[0].via, cases[i].via);
+		CHECK(!site_path_text(&hand.named, &sites.items[0], 1, 100, &path));
+		CHECK_STRING(path, cases[i].path);
+		CHECK(!site_samples(&hand.named, &sites.items[0], &kept));
+		CHECK(kept[0]);
+		free(kept);
+		free(path);
+		sites_deinit(&sites);
+		hand_free(&hand);
+	}
+}
+
 // Each sample is of one site.
 static void test_samples(const struct frame_rules *rules)
 {
@@ -288,6 +345,7 @@ int main(void)
 	test_path(rules);
 	test_places(rules);
 	test_called(rules);
+	test_nameless();
 	test_samples(rules);
 	test_rules(rules);
 	frame_rules_destroy(rules);

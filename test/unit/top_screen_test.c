@@ -96,11 +96,11 @@ static const struct {
 	  { .lines = 10, .columns = 80, .is_paused = true, .site = 3, .has_site = true },
 	  false,
 	  true,
-	  "No look: process 4242 would have to be stopped: the removal log overflowed",
+	  "No snapshot: process 4242 would have to be stopped: the removal log overflowed",
 	  "*heapsnap top: shop (PID 4242), recorded for 12 s, paused\n"
 	  " Process RSS 398.0 MiB (anonymous 391.2 MiB)\n"
 	  " Recorded live 20.2 MiB ±5.0 % in 47,641 blocks\n"
-	  " No look: process 4242 would have to be stopped: the removal log overflowed\n"
+	  " No snapshot: process 4242 would have to be stopped: the removal log overflowed\n"
 	  "#      live            blocks        growth    site, by growth\n"
 	  "   20.2 MiB ±5.0 %      47.6k                  shop::Cache::put  leak.cpp:18\n"
 	  "#  ≥8.8 KiB                 1                  \\x1b[2Jevil\\x0aname  a\\x09b.c:7\n"
@@ -148,7 +148,7 @@ static const struct {
 	  false,
 	  false,
 	  "",
-	  "*heapsnap top: PID 4242, first look ...\n"
+	  "*heapsnap top: PID 4242, first snapshot ...\n"
 	  " \n"
 	  " \n"
 	  " \n"
@@ -250,7 +250,7 @@ static const struct {
 	  " ^L              draw it again     ^Z   suspend\n"
 	  " q ^C            quit\n"
 	  " \n"
-	  " growth          bytes a second, over the last looks; ↑: that it grows is sure\n"
+	  " growth          a second, over the last snapshots; ↑: that it grows is sure\n"
 	  "                 (more than three standard errors above 0). These come first.\n"
 	  " ±               standard error, where blocks are sampled (--exact: none are)\n"
 	  " via             what was skipped between the allocator and your code\n"

@@ -190,10 +190,47 @@ static void print_on(const struct watch *watch, unsigned short columns, char *te
 
 #include "why_print_expected.h"
 
+static void test_rates(void)
+{
+	static const struct {
+		double rate;
+		const char *expected;
+	} cases[] = {
+		{ 0, "by realloc" },   { -0.1, "by realloc" },   { 0.01, "<0.1 blocks/s" }, { 0.4, "0.4 blocks/s" },
+		{ 1, "1.0 blocks/s" }, { 9.94, "9.9 blocks/s" }, { 9.96, "10 blocks/s" },   { 5120, "5,120 blocks/s" },
+	};
+	char text[NUMBER_SIZE + 16];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		write_blocks_rate(cases[i].rate, text, sizeof(text));
+		CHECK_STRING(text, cases[i].expected);
+	}
+}
+
+static void test_parts(void)
+{
+	static const struct {
+		double seconds, from, to;
+		const char *expected;
+	} cases[] = {
+		{ 6, 0, 1.25, "0.0-1.2 s" },         { 60, 10, 20, "10-20 s" },
+		{ 600, 100, 200, "100-200 s" },      { 3600, 600, 1200, "10.0-20.0 min" },
+		{ 360000, 3600, 9000, "1.0-2.5 h" },
+	};
+	char text[2 * NUMBER_SIZE];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		CHECK_STRING(
+			part_text(&(struct growth){ .seconds = cases[i].seconds }, cases[i].from, cases[i].to, text),
+			cases[i].expected);
+}
+
 int main(void)
 {
 	static char text[20000];
 
+	test_rates();
+	test_parts();
 	for (size_t i = 0; i < sizeof(stories) / sizeof(stories[0]); i++) {
 		struct watch watch;
 
