@@ -14,6 +14,10 @@
 #include <signal.h>
 #include <stdlib.h>
 
+// As many threads that have not come to their stop may be looked at for one that was found in it: so that the looks are
+// proportional to the threads, also where these stop slowly, one after the other.
+enum { MISSES_MOST = 16 };
+
 static const unsigned long OPTIONS = HS_PTRACE_OPTIONS | HS_PTRACE_TRACE_EXIT | HS_PTRACE_TRACE_MADE;
 
 static struct hs_error *add(struct follow_threads *follow, pid_t tid)
@@ -269,16 +273,38 @@ enum follow_event follow_threads_look(struct follow_threads *follow, pid_t *made
 	return FOLLOW_NONE;
 }
 
+// While threads are held: at those that do not stand yet, from where the look before has ended.
+static enum follow_event look_at_coming(struct follow_threads *follow, pid_t *made_ret)
+{
+	enum follow_event event = FOLLOW_NONE;
+	int misses = 0;
+
+	for (size_t left = follow->count; left > 0 && misses < MISSES_MOST && event == FOLLOW_NONE; left--) {
+		const size_t i = follow->next < follow->count ? follow->next : 0;
+		bool is_gone = false;
+
+		if (!follow->threads[i].stands && !follow->threads[i].is_past) {
+			event = look_until_quiet(follow, i, &is_gone, made_ret);
+			misses += !is_gone && !follow->threads[i].stands;
+		}
+		follow->next = i + !is_gone;
+	}
+	return event;
+}
+
 enum follow_event follow_threads_look_at(struct follow_threads *follow, pid_t tid, pid_t *made_ret)
 {
+	enum follow_event event = FOLLOW_NONE;
+	bool is_gone;
+
 	*made_ret = 0;
 	for (size_t i = 0; i < follow->count; i++) {
-		bool is_gone;
-
-		if (follow->threads[i].tid == tid)
-			return look_until_quiet(follow, i, &is_gone, made_ret);
+		if (follow->threads[i].tid == tid) {
+			event = look_until_quiet(follow, i, &is_gone, made_ret);
+			break;
+		}
 	}
-	return FOLLOW_NONE;
+	return event == FOLLOW_NONE && follow->is_holding ? look_at_coming(follow, made_ret) : event;
 }
 
 void follow_threads_go_on(struct follow_threads *follow)
@@ -314,12 +340,14 @@ bool follow_threads_stand(const struct follow_threads *follow)
 	if (!follow->is_holding || follow->ending)
 		return false;
 	for (size_t i = 0; i < follow->count; i++) {
-		if (follow->threads[i].is_past)
-			continue;
-		if (!follow->threads[i].stands || stop_peek(follow->threads[i].tid).kind != STOP_NONE)
+		if (!follow->threads[i].is_past && !follow->threads[i].stands)
 			return false;
-		standing++;
+		standing += follow->threads[i].stands;
 	}
+	// None of them was killed. That is asked only now: as long as one is missing it would be asked in vain.
+	for (size_t i = 0; i < follow->count; i++)
+		if (follow->threads[i].stands && stop_peek(follow->threads[i].tid).kind != STOP_NONE)
+			return false;
 	return standing > 0;
 }
 
