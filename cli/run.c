@@ -420,12 +420,13 @@ enum exit_status command_run(const struct options *options)
 		view_setting_deinit(&setting);
 		return fail_to_begin(options, error);
 	}
+	if (!why)
+		why = error; // it ended before it began, and its status says how; or it could not be held
 	if (why)
 		console_complain("the command is not recorded: %s\n", why->message);
-	else if (!error)
+	else
 		print_attached(options, &attached, hs_run_process(run)->pid, constructors_missed);
 	hs_error_destroy(why);
-	hs_error_destroy(error); // it ended before it began, and its status says how
 	status = follow(options, &setting.options, run);
 	view_setting_deinit(&setting);
 	return status;

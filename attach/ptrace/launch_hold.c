@@ -55,6 +55,11 @@ static struct hs_error *hold(const struct process *process, bool *missed_ret)
 		return error;
 	error = run_to_moment(&holding, missed_ret);
 	holding_end(&holding, &error);
+	if (error && holding.has_passed) {
+		error = hs_error_join(error, ptrace_detach(process->pid, 0));
+		if (error->code == HS_ERROR_REFUSED)
+			error->code = HS_ERROR_GONE;
+	}
 	return error;
 }
 

@@ -357,6 +357,19 @@ def ended_early():
     say("  a signal on the way ends both")
 
 
+def blocked_before():
+    """A program that blocks the signal by which it would be held, before it begins, is not recorded, which is told; it does what it does."""
+    program = target_path("blocking_resolver")
+    reason = "it had blocked SIGURG before it began, by which it is held there"
+    for options, words, said in (([], [program], f"the command is not recorded: {reason}"),
+                                 ([], ["sh", "-c", f"exec {program}"], f"has executed another program, which is not recorded: {reason}"),
+                                 (["--children"], ["sh", "-c", f"{program}; exit $?"], f"(blocking_resolv) is not recorded: {reason}")):
+        result = heapsnap("run", *options, "--", *words)
+        check_equal(result.status, 6, str(result))
+        check(said in result.stderr, str(result))
+    say("  SIGURG blocked before the beginning: told as not recorded")
+
+
 def first_child(pid):
     return int(read_text(f"/proc/{pid}/task/{pid}/children").split()[0])
 
@@ -424,4 +437,4 @@ def ordinary_user():
     say("  an ordinary user's, with profiles meanwhile; not a set-user-ID program")
 
 
-run_cases([beginning, ends, threads, executes, streams, signals, terminal, stopped, meanwhile, views, refused, anyway, steps, killed, signal_masks, ended_early, first_process, ordinary_user], "run")
+run_cases([beginning, ends, threads, executes, streams, signals, terminal, stopped, meanwhile, views, refused, anyway, steps, killed, signal_masks, ended_early, blocked_before, first_process, ordinary_user], "run")
