@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads of a followed process that are held: by how many looks that is known of all of them, and that a stop of
-// another process is found meanwhile.
+// Threads of a followed process that are held: by how many looks that is known of all of them, that a stop of another
+// process is found meanwhile, and that they go on waiting where the tool is killed then.
 #include "check.h"
 
 #include "attach/process/thread_facts.h"
@@ -9,7 +9,12 @@
 #include "attach/ptrace/stop_wait.h"
 #include "base/clock.h"
 
+#include <poll.h>
 #include <pthread.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -117,7 +122,7 @@ static void wait_for_ends(void)
 			hs_error_destroy(ptrace_continue(found, 0));
 }
 
-int main(void)
+static void test_looks(void)
 {
 	const pid_t pid = start(THREADS), other = start(0);
 	struct follow_threads follow = { 0 };
@@ -156,5 +161,114 @@ int main(void)
 	kill(pid, SIGKILL);
 	kill(other, SIGKILL);
 	wait_for_ends();
+}
+
+// Calls that wait for a byte; what they return.
+static ssize_t call_epoll(int fd, bool has_mask)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	const int epoll = epoll_create1(EPOLL_CLOEXEC);
+	sigset_t none;
+
+	sigemptyset(&none);
+	if (epoll < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) != 0)
+		return -2;
+	return has_mask ? epoll_pwait(epoll, &event, 1, 100000, &none) : epoll_wait(epoll, &event, 1, -1);
+}
+
+static ssize_t call_epoll_wait(int fd) { return call_epoll(fd, false); }
+
+static ssize_t call_epoll_pwait(int fd) { return call_epoll(fd, true); }
+
+static ssize_t call_poll(int fd)
+{
+	struct pollfd entry = { .fd = fd, .events = POLLIN };
+
+	return poll(&entry, 1, 100000);
+}
+
+static ssize_t call_recv(int fd)
+{
+	char byte;
+
+	return recv(fd, &byte, 1, 0);
+}
+
+static ssize_t call_recv_timed(int fd)
+{
+	const struct timeval time = { .tv_sec = 100 };
+
+	return setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time)) == 0 ? call_recv(fd) : -2;
+}
+
+static const struct call {
+	const char *name;
+	ssize_t (*call)(int fd);
+} calls[] = {
+	{ "epoll_wait", call_epoll_wait },
+	{ "epoll_pwait", call_epoll_pwait },
+	{ "poll", call_poll },
+	{ "recv", call_recv },
+	{ "recv with SO_RCVTIMEO", call_recv_timed },
+};
+
+// A tool that holds the process and is killed then.
+static _Noreturn void hold_and_die(pid_t pid)
+{
+	struct follow_threads follow;
+	struct process process;
+	struct hs_error *error = process_open(pid, &process);
+
+	if (!error)
+		error = follow_threads_begin(&process, &follow);
+	if (!error)
+		error = follow_threads_hold(&follow);
+	if (error)
+		_exit(2);
+	wait_for_stops(&process);
+	handle_found(&follow);
+	if (!follow_threads_stand(&follow))
+		_exit(3);
+	raise(SIGKILL);
+	_exit(4);
+}
+
+static void test_killed(const struct call *call)
+{
+	int ends[2], status = 0;
+	struct process process;
+	pid_t pid, tool;
+
+	CHECK_EQUAL(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+	pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); // nothing, without Yama
+		_exit(call->call(ends[0]) != 1);
+	}
+	check_ok(process_open(pid, &process));
+	for (int i = 0; i < 1000 && thread_state(&process, pid) != 'S'; i++)
+		usleep(5000);
+	usleep(20000);
+	tool = fork();
+	if (tool == 0)
+		hold_and_die(pid);
+	CHECK_EQUAL(waitpid(tool, &status, 0), tool);
+	CHECK(WIFSIGNALED(status));
+	usleep(20000);
+	CHECK_EQUAL(write(ends[1], "", 1), 1);
+	CHECK_EQUAL(waitpid(pid, &status, 0), pid);
+	if (status != 0)
+		printf("%s\n", call->name);
+	CHECK_EQUAL(status, 0);
+	process_close(&process);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+int main(void)
+{
+	test_looks();
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		test_killed(&calls[i]);
 	return CHECK_RESULT();
 }
