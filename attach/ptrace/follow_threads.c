@@ -192,10 +192,10 @@ static void hold(struct followed_thread *thread, const struct stop *stop)
 	struct hs_error *error = NULL;
 
 	*held = (struct frozen_thread){ .tid = thread->tid };
-	thread->is_of_all = stop->signal != SIGTRAP; // which has ended a call by itself
-	if (!thread->is_of_all)
+	thread->is_group_stop = stop->signal != SIGTRAP; // which has ended a call by itself
+	if (!thread->is_group_stop)
 		error = ptrace_get_registers(thread->tid, &held->registers);
-	if (!error && !thread->is_of_all)
+	if (!error && !thread->is_group_stop)
 		held->repeats_call = repeat_call_prepare(&held->registers);
 	if (!error && held->repeats_call)
 		error = set_back(held);
@@ -371,7 +371,7 @@ static struct hs_error *go_on(const struct process *process, struct followed_thr
 	if (!error && held->registers_changed)
 		error = ptrace_set_registers(held->tid, &held->registers);
 	hs_error_destroy(error); // killed in its stop
-	return thread->is_of_all ? ptrace_listen(held->tid) : ptrace_continue(held->tid, 0);
+	return thread->is_group_stop ? ptrace_listen(held->tid) : ptrace_continue(held->tid, 0);
 }
 
 void follow_threads_release(struct follow_threads *follow)

@@ -19,7 +19,7 @@ struct followed_thread {
 	pid_t tid;
 	bool is_past;              // was let go to its end: it has none of the process's memory any more, or soon
 	bool stands;               // is held in a stop
-	bool is_of_all;            // then: of the whole process (SIGSTOP, Ctrl-Z)
+	bool is_group_stop;        // then: in a group-stop (ptrace(2): SIGSTOP, Ctrl-Z)
 	struct frozen_thread held; // then: what it goes on with
 };
 

@@ -116,15 +116,17 @@ static bool may_raise(const struct process *process)
 	return is_free || (prctl(PR_GET_SECCOMP) != 0 && kill(getpid(), 0) == 0);
 }
 
+bool holding_is_raising(const struct holding *holding) { return holding->places[PLACE_LOADER].signal; }
+
 static struct hs_error *set_places(struct holding *holding)
 {
 	const pid_t pid = holding->process->pid;
 	struct hs_error *error = NULL;
+	bool fits = false;
 
 	if (may_raise(holding->process))
-		error = hold_place_set_raising(pid, &holding->memory, &holding->places[PLACE_LOADER],
-					       &holding->is_raising);
-	for (int i = 0; i < HOLDING_PLACES && !error && !holding->is_raising; i++)
+		error = hold_place_set_raising(pid, &holding->memory, &holding->places[PLACE_LOADER], &fits);
+	for (int i = 0; i < HOLDING_PLACES && !error && !fits; i++)
 		error = hold_place_set_breakpoint(pid, &holding->memory, &holding->places[i]);
 	return error;
 }
@@ -185,7 +187,8 @@ static struct hs_error *refuse_passed(struct holding *holding)
 	const int signal = holding->places[PLACE_LOADER].signal;
 	struct r_debug debug;
 
-	if (!holding->is_raising || !read_debug(holding, &debug) || debug.r_state != RT_CONSISTENT || !debug.r_map)
+	if (!holding_is_raising(holding) || !read_debug(holding, &debug) || debug.r_state != RT_CONSISTENT ||
+	    !debug.r_map)
 		return NULL; // it ends in its loader: a library is missing, say
 	holding->has_passed = true;
 	return hs_error_create(HS_ERROR_REFUSED, "%s SIG%s before it began, by which it is held there",
@@ -193,11 +196,11 @@ static struct hs_error *refuse_passed(struct holding *holding)
 			       sigabbrev_np(signal));
 }
 
-bool stop_is_of_all(const struct stop *stop) { return stop->kind == STOP_EVENT && stop->signal != SIGTRAP; }
+bool stop_is_group_stop(const struct stop *stop) { return stop->kind == STOP_EVENT && stop->signal != SIGTRAP; }
 
 static struct hs_error *pass(struct holding *holding, const struct stop *stop)
 {
-	holding->is_stopped = holding->is_followed && stop_is_of_all(stop);
+	holding->is_stopped = holding->is_followed && stop_is_group_stop(stop);
 	if (holding->is_stopped)
 		return ptrace_listen(holding->process->pid);
 	return launch_pass(holding->process->pid, stop);

@@ -19,7 +19,6 @@ struct holding {
 	const struct process *process;
 	struct target_memory memory;
 	struct hold_place places[HOLDING_PLACES];
-	bool is_raising;          // the loader's place alone is set, and harms nobody
 	uint64_t r_debug;         // address; 0 = the loader does not say
 	uint64_t r_debug_pointer; // address of that address; 0 = so too
 	bool has_added;           // the loader has said that it adds libraries
@@ -46,7 +45,10 @@ struct hs_error *holding_leave_places(struct holding *holding, struct stop *stop
 // Its memory is another one.
 void holding_forget_places(struct holding *holding);
 
-// A stop by SIGSTOP and the like, from which SIGCONT wakes the process.
-bool stop_is_of_all(const struct stop *stop);
+// The loader's place alone is set, and harms nobody: it raises a signal.
+bool holding_is_raising(const struct holding *holding);
+
+// Group-stop (ptrace(2)): by SIGSTOP and the like, from which SIGCONT wakes the process.
+bool stop_is_group_stop(const struct stop *stop);
 
 #endif
