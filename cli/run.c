@@ -54,12 +54,17 @@ static void tell_snapshots(const struct options *options, const struct hs_run_sn
 		      *text ? text : "none");
 }
 
-// One line for all processes. `is_complete`: nothing of the command itself is lost, where it `has_profile`.
-static void tell_truth_of_all(const struct options *options, const struct hs_run_children *children, bool is_recorded,
-			      bool has_profile, bool is_complete)
+// What is known of the command itself at its end.
+enum command_record { COMMAND_UNRECORDED, COMMAND_WITHOUT_PROFILE, COMMAND_INCOMPLETE, COMMAND_COMPLETE };
+
+// One line for all processes.
+static void tell_truth_of_all(const struct options *options, const struct hs_run_children *children,
+			      enum command_record command)
 {
+	const bool is_recorded = command != COMMAND_UNRECORDED,
+		   has_profile = command == COMMAND_INCOMPLETE || command == COMMAND_COMPLETE;
 	const size_t recorded = children->recorded + is_recorded, others = children->started - children->recorded,
-		     incomplete = children->ends.incomplete + (has_profile && !is_complete),
+		     incomplete = children->ends.incomplete + (command == COMMAND_INCOMPLETE),
 		     written = children->ends.whole + children->ends.incomplete + has_profile;
 	char text[200] = "", rest[60] = "";
 
@@ -127,7 +132,8 @@ static struct hs_error *show(const struct options *options, const struct hs_dump
 			      console_count(result->profile.sample_count, "stack", count));
 	tell_children(options, children);
 	tell_snapshots(options, &children->snapshots);
-	tell_truth_of_all(options, children, true, true, is_complete(&result->profile, &text));
+	tell_truth_of_all(options, children,
+			  is_complete(&result->profile, &text) ? COMMAND_COMPLETE : COMMAND_INCOMPLETE);
 	return NULL;
 }
 
@@ -297,11 +303,11 @@ static void tell_executed(const struct options *options, struct hs_run_event *ev
 }
 
 // Of a command without a profile of its end.
-static void tell_all(const struct options *options, const struct hs_run_children *children, bool is_recorded)
+static void tell_all(const struct options *options, const struct hs_run_children *children, enum command_record command)
 {
 	tell_children(options, children);
 	tell_snapshots(options, &children->snapshots);
-	tell_truth_of_all(options, children, is_recorded, false, false);
+	tell_truth_of_all(options, children, command);
 }
 
 static void tell_end(const struct options *options, const struct view_options *view, struct hs_run_event *event,
@@ -315,7 +321,7 @@ static void tell_end(const struct options *options, const struct view_options *v
 		hs_error_destroy(error);
 		if (options->at_exit)
 			console_complain("no profile %s: process %d was not recorded\n", options->at_exit, (int)pid);
-		tell_all(options, &event->children, false);
+		tell_all(options, &event->children, COMMAND_UNRECORDED);
 		return;
 	}
 	describe_end(true, event->status, end, sizeof(end));
@@ -334,7 +340,7 @@ static void tell_end(const struct options *options, const struct view_options *v
 	if (!error)
 		return;
 	(void)console_fail(options, error);
-	tell_all(options, &event->children, true);
+	tell_all(options, &event->children, COMMAND_WITHOUT_PROFILE);
 }
 
 // What the command does is not begun where its profiles could not be written.
