@@ -111,9 +111,37 @@ static bool is_complete(const struct heap_profile *profile, char **text_ret)
 	return !error && is;
 }
 
-static struct hs_error *show(const struct options *options, const struct hs_dump_result *result, const char *output,
-			     const struct hs_run_children *children)
+// Rows are of what is live. Of a program that has freed nearly all before its end they do not say where its memory
+// went.
+static struct hs_error *tell_most_allocated(const struct options *options, const struct profile_view *view)
 {
+	const int64_t least = 1 << 20, times = 10;
+	const struct profile_values *all = &view->shown;
+	const struct site *most = NULL;
+	char part[NUMBER_SIZE], whole[NUMBER_SIZE];
+	HS_CLEANUP_FREE char *name = NULL;
+	struct hs_error *error;
+
+	for (size_t i = 0; i < view->sites.count; i++)
+		if (!most || view->sites.items[i].values.alloc_bytes > most->values.alloc_bytes)
+			most = &view->sites.items[i];
+	if (!most || values_order_is_allocated(options->view.order) || all->alloc_bytes < least ||
+	    all->live_bytes > all->alloc_bytes / times)
+		return NULL;
+	error = site_path_text(&view->named, most, 0, 1, &name);
+	if (error)
+		return error;
+	console_print(options, "Little is live at the end; %s was allocated by %s: %s of %s (--sort alloc-bytes).\n",
+		      most->values.alloc_bytes > all->alloc_bytes / 2 ? "most" : "the largest part", name,
+		      number_bytes((uint64_t)most->values.alloc_bytes, part),
+		      number_bytes((uint64_t)all->alloc_bytes, whole));
+	return NULL;
+}
+
+static struct hs_error *show(const struct options *options, const struct hs_dump_result *result, const char *output,
+			     const struct hs_run_event *event)
+{
+	const struct hs_run_children *children = &event->children;
 	HS_CLEANUP_FREE char *text = NULL;
 	char file[NUMBER_SIZE], count[COUNT_SIZE];
 	struct hs_error *error;
@@ -121,6 +149,8 @@ static struct hs_error *show(const struct options *options, const struct hs_dump
 	headline_print(options, &result->profile);
 	shown_print(options, &result->view);
 	error = view_rows_print(options, &result->view);
+	if (!error && event->kind == HS_RUN_ENDED)
+		error = tell_most_allocated(options, &result->view);
 	if (error)
 		return error;
 	if (children->started)
@@ -161,7 +191,7 @@ static struct hs_error *finish(const struct options *options, const struct view_
 
 	if (error)
 		return error;
-	error = show(options, &result, output, &event->children);
+	error = show(options, &result, output, event);
 	hs_dump_result_deinit(&result);
 	return error;
 }
