@@ -150,6 +150,9 @@ static void test_looks(void)
 	CHECK(!follow_threads_stand(&follow));
 	CHECK_EQUAL(handle_found(&follow), other);
 	CHECK(follow_threads_stand(&follow));
+	follow.threads[THREADS / 2].stands = false; // as if it were still to come
+	CHECK(!follow_threads_stand(&follow));
+	follow.threads[THREADS / 2].stands = true;
 	// One look that finds a thread, one that finds the other process's, and one that finds nothing; the number of
 	// the others is proportional to the threads.
 	CHECK(asked_for_all <= 4);
