@@ -54,12 +54,17 @@ static void tell_snapshots(const struct options *options, const struct hs_run_sn
 		      *text ? text : "none");
 }
 
-// One line for all processes. `is_complete`: nothing of the command itself is lost, where it `has_profile`.
-static void tell_truth_of_all(const struct options *options, const struct hs_run_children *children, bool is_recorded,
-			      bool has_profile, bool is_complete)
+// What is known of the command itself at its end.
+enum command_record { COMMAND_UNRECORDED, COMMAND_WITHOUT_PROFILE, COMMAND_INCOMPLETE, COMMAND_COMPLETE };
+
+// One line for all processes.
+static void tell_truth_of_all(const struct options *options, const struct hs_run_children *children,
+			      enum command_record command)
 {
+	const bool is_recorded = command != COMMAND_UNRECORDED,
+		   has_profile = command == COMMAND_INCOMPLETE || command == COMMAND_COMPLETE;
 	const size_t recorded = children->recorded + is_recorded, others = children->started - children->recorded,
-		     incomplete = children->ends.incomplete + (has_profile && !is_complete),
+		     incomplete = children->ends.incomplete + (command == COMMAND_INCOMPLETE),
 		     written = children->ends.whole + children->ends.incomplete + has_profile;
 	char text[200] = "", rest[60] = "";
 
@@ -106,9 +111,37 @@ static bool is_complete(const struct heap_profile *profile, char **text_ret)
 	return !error && is;
 }
 
-static struct hs_error *show(const struct options *options, const struct hs_dump_result *result, const char *output,
-			     const struct hs_run_children *children)
+// Rows are of what is live. Of a program that has freed nearly all before its end they do not say where its memory
+// went.
+static struct hs_error *tell_most_allocated(const struct options *options, const struct profile_view *view)
 {
+	const int64_t least = 1 << 20, times = 10;
+	const struct profile_values *all = &view->shown;
+	const struct site *most = NULL;
+	char part[NUMBER_SIZE], whole[NUMBER_SIZE];
+	HS_CLEANUP_FREE char *name = NULL;
+	struct hs_error *error;
+
+	for (size_t i = 0; i < view->sites.count; i++)
+		if (!most || view->sites.items[i].values.alloc_bytes > most->values.alloc_bytes)
+			most = &view->sites.items[i];
+	if (!most || values_order_is_allocated(options->view.order) || all->alloc_bytes < least ||
+	    all->live_bytes > all->alloc_bytes / times)
+		return NULL;
+	error = site_path_text(&view->named, most, 0, 1, &name);
+	if (error)
+		return error;
+	console_print(options, "Little is live at the end; %s was allocated by %s: %s of %s (--sort alloc-bytes).\n",
+		      most->values.alloc_bytes > all->alloc_bytes / 2 ? "most" : "the largest part", name,
+		      number_bytes((uint64_t)most->values.alloc_bytes, part),
+		      number_bytes((uint64_t)all->alloc_bytes, whole));
+	return NULL;
+}
+
+static struct hs_error *show(const struct options *options, const struct hs_dump_result *result, const char *output,
+			     const struct hs_run_event *event)
+{
+	const struct hs_run_children *children = &event->children;
 	HS_CLEANUP_FREE char *text = NULL;
 	char file[NUMBER_SIZE], count[COUNT_SIZE];
 	struct hs_error *error;
@@ -116,6 +149,8 @@ static struct hs_error *show(const struct options *options, const struct hs_dump
 	headline_print(options, &result->profile);
 	shown_print(options, &result->view);
 	error = view_rows_print(options, &result->view);
+	if (!error && event->kind == HS_RUN_ENDED)
+		error = tell_most_allocated(options, &result->view);
 	if (error)
 		return error;
 	if (children->started)
@@ -127,7 +162,8 @@ static struct hs_error *show(const struct options *options, const struct hs_dump
 			      console_count(result->profile.sample_count, "stack", count));
 	tell_children(options, children);
 	tell_snapshots(options, &children->snapshots);
-	tell_truth_of_all(options, children, true, true, is_complete(&result->profile, &text));
+	tell_truth_of_all(options, children,
+			  is_complete(&result->profile, &text) ? COMMAND_COMPLETE : COMMAND_INCOMPLETE);
 	return NULL;
 }
 
@@ -155,7 +191,7 @@ static struct hs_error *finish(const struct options *options, const struct view_
 
 	if (error)
 		return error;
-	error = show(options, &result, output, &event->children);
+	error = show(options, &result, output, event);
 	hs_dump_result_deinit(&result);
 	return error;
 }
@@ -297,11 +333,11 @@ static void tell_executed(const struct options *options, struct hs_run_event *ev
 }
 
 // Of a command without a profile of its end.
-static void tell_all(const struct options *options, const struct hs_run_children *children, bool is_recorded)
+static void tell_all(const struct options *options, const struct hs_run_children *children, enum command_record command)
 {
 	tell_children(options, children);
 	tell_snapshots(options, &children->snapshots);
-	tell_truth_of_all(options, children, is_recorded, false, false);
+	tell_truth_of_all(options, children, command);
 }
 
 static void tell_end(const struct options *options, const struct view_options *view, struct hs_run_event *event,
@@ -315,7 +351,7 @@ static void tell_end(const struct options *options, const struct view_options *v
 		hs_error_destroy(error);
 		if (options->at_exit)
 			console_complain("no profile %s: process %d was not recorded\n", options->at_exit, (int)pid);
-		tell_all(options, &event->children, false);
+		tell_all(options, &event->children, COMMAND_UNRECORDED);
 		return;
 	}
 	describe_end(true, event->status, end, sizeof(end));
@@ -334,7 +370,7 @@ static void tell_end(const struct options *options, const struct view_options *v
 	if (!error)
 		return;
 	(void)console_fail(options, error);
-	tell_all(options, &event->children, true);
+	tell_all(options, &event->children, COMMAND_WITHOUT_PROFILE);
 }
 
 // What the command does is not begun where its profiles could not be written.
@@ -420,12 +456,13 @@ enum exit_status command_run(const struct options *options)
 		view_setting_deinit(&setting);
 		return fail_to_begin(options, error);
 	}
+	if (!why)
+		why = error; // it ended before it began, and its status says how; or it could not be held
 	if (why)
 		console_complain("the command is not recorded: %s\n", why->message);
-	else if (!error)
+	else
 		print_attached(options, &attached, hs_run_process(run)->pid, constructors_missed);
 	hs_error_destroy(why);
-	hs_error_destroy(error); // it ended before it began, and its status says how
 	status = follow(options, &setting.options, run);
 	view_setting_deinit(&setting);
 	return status;

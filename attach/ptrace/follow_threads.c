@@ -14,6 +14,10 @@
 #include <signal.h>
 #include <stdlib.h>
 
+// As many threads that have not come to their stop may be looked at for one that was found in it: so that the looks are
+// proportional to the threads, also where these stop slowly, one after the other.
+enum { MISSES_MOST = 16 };
+
 static const unsigned long OPTIONS = HS_PTRACE_OPTIONS | HS_PTRACE_TRACE_EXIT | HS_PTRACE_TRACE_MADE;
 
 static struct hs_error *add(struct follow_threads *follow, pid_t tid)
@@ -168,6 +172,18 @@ static enum follow_event handle_signal(struct follow_threads *follow, struct fol
 	return FOLLOW_NONE;
 }
 
+// At once, so that it makes its call again if the tool is killed next. With the mask that it has outside of the call:
+// one that takes a mask of its own (epoll_pwait) lets signals in, and would miss one that comes before it is made
+// again.
+static struct hs_error *set_back(struct frozen_thread *held)
+{
+	struct hs_error *error = ptrace_get_signal_mask(held->tid, &held->signal_mask);
+
+	if (!error)
+		error = ptrace_set_signal_mask(held->tid, held->signal_mask);
+	return error ? error : ptrace_set_registers(held->tid, &held->registers);
+}
+
 // Its stop is consumed, so that it is not in the way of others (stop_find): there is no signal in it that could be
 // lost.
 static void hold(struct followed_thread *thread, const struct stop *stop)
@@ -176,13 +192,13 @@ static void hold(struct followed_thread *thread, const struct stop *stop)
 	struct hs_error *error = NULL;
 
 	*held = (struct frozen_thread){ .tid = thread->tid };
-	thread->is_of_all = stop->signal != SIGTRAP; // which has ended a call by itself
-	if (!thread->is_of_all)
+	thread->is_group_stop = stop->signal != SIGTRAP; // which has ended a call by itself
+	if (!thread->is_group_stop)
 		error = ptrace_get_registers(thread->tid, &held->registers);
-	if (!error && !thread->is_of_all)
-		held->repeats_call = held->registers_changed = repeat_call_prepare(&held->registers);
+	if (!error && !thread->is_group_stop)
+		held->repeats_call = repeat_call_prepare(&held->registers);
 	if (!error && held->repeats_call)
-		error = ptrace_get_signal_mask(thread->tid, &held->signal_mask);
+		error = set_back(held);
 	thread->stands = !error;
 	if (!error)
 		stop_consume(thread->tid);
@@ -269,16 +285,38 @@ enum follow_event follow_threads_look(struct follow_threads *follow, pid_t *made
 	return FOLLOW_NONE;
 }
 
+// While threads are held: at those that do not stand yet, from where the look before has ended.
+static enum follow_event look_at_coming(struct follow_threads *follow, pid_t *made_ret)
+{
+	enum follow_event event = FOLLOW_NONE;
+	int misses = 0;
+
+	for (size_t left = follow->count; left > 0 && misses < MISSES_MOST && event == FOLLOW_NONE; left--) {
+		const size_t i = follow->next < follow->count ? follow->next : 0;
+		bool is_gone = false;
+
+		if (!follow->threads[i].stands && !follow->threads[i].is_past) {
+			event = look_until_quiet(follow, i, &is_gone, made_ret);
+			misses += !is_gone && !follow->threads[i].stands;
+		}
+		follow->next = i + !is_gone;
+	}
+	return event;
+}
+
 enum follow_event follow_threads_look_at(struct follow_threads *follow, pid_t tid, pid_t *made_ret)
 {
+	enum follow_event event = FOLLOW_NONE;
+	bool is_gone;
+
 	*made_ret = 0;
 	for (size_t i = 0; i < follow->count; i++) {
-		bool is_gone;
-
-		if (follow->threads[i].tid == tid)
-			return look_until_quiet(follow, i, &is_gone, made_ret);
+		if (follow->threads[i].tid == tid) {
+			event = look_until_quiet(follow, i, &is_gone, made_ret);
+			break;
+		}
 	}
-	return FOLLOW_NONE;
+	return event == FOLLOW_NONE && follow->is_holding ? look_at_coming(follow, made_ret) : event;
 }
 
 void follow_threads_go_on(struct follow_threads *follow)
@@ -314,12 +352,14 @@ bool follow_threads_stand(const struct follow_threads *follow)
 	if (!follow->is_holding || follow->ending)
 		return false;
 	for (size_t i = 0; i < follow->count; i++) {
-		if (follow->threads[i].is_past)
-			continue;
-		if (!follow->threads[i].stands || stop_peek(follow->threads[i].tid).kind != STOP_NONE)
+		if (!follow->threads[i].is_past && !follow->threads[i].stands)
 			return false;
-		standing++;
+		standing += follow->threads[i].stands;
 	}
+	// None of them was killed. That is asked only now: as long as one is missing it would be asked in vain.
+	for (size_t i = 0; i < follow->count; i++)
+		if (follow->threads[i].stands && stop_peek(follow->threads[i].tid).kind != STOP_NONE)
+			return false;
 	return standing > 0;
 }
 
@@ -331,7 +371,7 @@ static struct hs_error *go_on(const struct process *process, struct followed_thr
 	if (!error && held->registers_changed)
 		error = ptrace_set_registers(held->tid, &held->registers);
 	hs_error_destroy(error); // killed in its stop
-	return thread->is_of_all ? ptrace_listen(held->tid) : ptrace_continue(held->tid, 0);
+	return thread->is_group_stop ? ptrace_listen(held->tid) : ptrace_continue(held->tid, 0);
 }
 
 void follow_threads_release(struct follow_threads *follow)

@@ -19,7 +19,7 @@ struct followed_thread {
 	pid_t tid;
 	bool is_past;              // was let go to its end: it has none of the process's memory any more, or soon
 	bool stands;               // is held in a stop
-	bool is_of_all;            // then: of the whole process (SIGSTOP, Ctrl-Z)
+	bool is_group_stop;        // then: in a group-stop (ptrace(2): SIGSTOP, Ctrl-Z)
 	struct frozen_thread held; // then: what it goes on with
 };
 
@@ -29,6 +29,7 @@ struct follow_threads {
 	size_t count, room;
 	pid_t ending;    // stands before its end, the last one; 0 = none does
 	bool is_holding; // its threads are held, each from its next stop on
+	size_t next;     // then: the index of the thread that is looked at next, besides those that have told of a stop
 	bool is_stopped; // in a stop of the whole process (SIGSTOP, Ctrl-Z), from which SIGCONT wakes it
 };
 
@@ -40,7 +41,9 @@ struct hs_error *follow_threads_adopt(const struct process *process, struct foll
 // As follow_look; never FOLLOW_MISSED. *made_ret: FOLLOW_STARTED: the number of the process that it has made, which is
 // traced and stands, or will in a moment; its maker goes on.
 enum follow_event follow_threads_look(struct follow_threads *follow, pid_t *made_ret);
-// Looks at this thread alone, where it is known, in place of at all of them.
+// Looks at this thread alone, where it is known, in place of at all of them. While they are held it looks at others
+// besides: all of them stop at about the same time, and to find any that has stopped (stop_find) the kernel passes by
+// all those that stand already.
 enum follow_event follow_threads_look_at(struct follow_threads *follow, pid_t tid, pid_t *made_ret);
 bool follow_threads_know(const struct follow_threads *follow, pid_t tid);
 // Takes a thread of this process over that is traced and stands without a follower: its maker was killed before it had

@@ -29,9 +29,9 @@ struct hs_error *launch_begin(char *const *command, pid_t *pid_ret) HS_MUST_CHEC
 struct hs_error *launch_plainly(char *const *command, pid_t *pid_ret) HS_MUST_CHECK;
 
 // From there to the moment, and leaves it stopped by SIGSTOP, without a tracer. *missed_ret: constructors may
-// have run before. HS_ERROR_GONE: it ended on the way (a library is missing), and is a child to
-// be waited for; all others: it stands as it stood, or was killed. pre: it is traced by this tool and stands in the
-// stop of an exec
+// have run before. HS_ERROR_GONE: it ended on the way (a library is missing), or has begun without
+// being held and ends, as the message says; it is a child to be waited for; all others: it stands as it stood, or was
+// killed. pre: it is traced by this tool and stands in the stop of an exec
 struct hs_error *launch_hold(const struct process *process, bool *missed_ret) HS_MUST_CHECK;
 
 // The same of a process that some other one has started and that is followed (follow_threads.h). It stays traced, in

@@ -55,6 +55,11 @@ static struct hs_error *hold(const struct process *process, bool *missed_ret)
 		return error;
 	error = run_to_moment(&holding, missed_ret);
 	holding_end(&holding, &error);
+	if (error && holding.has_passed) {
+		error = hs_error_join(error, ptrace_detach(process->pid, 0));
+		if (error->code == HS_ERROR_REFUSED)
+			error->code = HS_ERROR_GONE;
+	}
 	return error;
 }
 
@@ -142,7 +147,7 @@ static struct hs_error *resume(const struct process *process, const struct stop 
 
 	if (error)
 		return error;
-	return stop_is_of_all(stop) ? ptrace_listen(process->pid) : launch_pass(process->pid, stop);
+	return stop_is_group_stop(stop) ? ptrace_listen(process->pid) : launch_pass(process->pid, stop);
 }
 
 // It may stand in any stop, or run.
@@ -158,7 +163,7 @@ static struct hs_error *give_up(struct launch_held *held)
 	stop = stop_wait(pid, hs_monotonic_ns() + GIVE_UP_NS, false);
 	if (stop.kind == STOP_NONE)
 		return hs_error_create(HS_ERROR_TIMEOUT, "process %d does not stop%s", (int)pid,
-				       holding->is_raising ? "" : ", and ends by SIGTRAP when it begins");
+				       holding_is_raising(holding) ? "" : ", and ends by SIGTRAP when it begins");
 	error = holding_leave_places(holding, &stop);
 	return error ? error : resume(holding->process, &stop);
 }
@@ -189,5 +194,5 @@ bool launch_go_on(const struct process *process)
 		error = resume(process, &stop);
 	thread_release_keep(0);
 	hs_error_destroy(error); // killed in its stop, or it runs
-	return stop_is_of_all(&stop);
+	return stop_is_group_stop(&stop);
 }

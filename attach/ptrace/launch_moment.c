@@ -10,10 +10,12 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/proc_maps.h"
+#include "base/proc_status.h"
 
 #include <fcntl.h>
 #include <link.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -114,15 +116,17 @@ static bool may_raise(const struct process *process)
 	return is_free || (prctl(PR_GET_SECCOMP) != 0 && kill(getpid(), 0) == 0);
 }
 
+bool holding_is_raising(const struct holding *holding) { return holding->places[PLACE_LOADER].signal; }
+
 static struct hs_error *set_places(struct holding *holding)
 {
 	const pid_t pid = holding->process->pid;
 	struct hs_error *error = NULL;
+	bool fits = false;
 
 	if (may_raise(holding->process))
-		error = hold_place_set_raising(pid, &holding->memory, &holding->places[PLACE_LOADER],
-					       &holding->is_raising);
-	for (int i = 0; i < HOLDING_PLACES && !error && !holding->is_raising; i++)
+		error = hold_place_set_raising(pid, &holding->memory, &holding->places[PLACE_LOADER], &fits);
+	for (int i = 0; i < HOLDING_PLACES && !error && !fits; i++)
 		error = hold_place_set_breakpoint(pid, &holding->memory, &holding->places[i]);
 	return error;
 }
@@ -141,30 +145,62 @@ bool holding_has_places(const struct holding *holding)
 	return holding->places[PLACE_ENTRY].is_set || holding->places[PLACE_LOADER].is_set;
 }
 
-// glibc calls the function before it adds libraries as well, and for each namespace: those of auditors come first
-// (LD_AUDIT). musl calls it once.
-static bool loader_is_done(struct holding *holding)
+static bool read_debug(const struct holding *holding, struct r_debug *ret)
 {
 	uint64_t address = holding->r_debug;
-	struct r_debug debug;
 	struct hs_error *error = NULL;
 
 	if (!address)
 		error = target_memory_read(&holding->memory, holding->r_debug_pointer, &address, sizeof(address));
 	if (!error)
-		error = target_memory_read(&holding->memory, address, &debug, sizeof(debug));
+		error = target_memory_read(&holding->memory, address, ret, sizeof(*ret));
 	hs_error_destroy(error);
-	if (error)
+	return !error;
+}
+
+// glibc calls the function before it adds libraries as well, and for each namespace: those of auditors come first
+// (LD_AUDIT). musl calls it once.
+static bool loader_is_done(struct holding *holding)
+{
+	struct r_debug debug;
+
+	if (!read_debug(holding, &debug))
 		return false;
 	holding->has_added |= debug.r_state == RT_ADD;
 	return debug.r_state == RT_CONSISTENT && debug.r_map && (holding->has_added || !holding->r_debug);
 }
 
-bool stop_is_of_all(const struct stop *stop) { return stop->kind == STOP_EVENT && stop->signal != SIGTRAP; }
+static bool blocks(const struct process *process, int signal)
+{
+	HS_CLEANUP_FREE char *status = NULL;
+	struct hs_error *error = process_read_task_file(process, process->pid, "status", &status, NULL);
+	const bool is_known = !error;
+
+	hs_error_destroy(error);
+	return is_known && (proc_status_number(status, "SigBlk:", 16, 0) >> (signal - 1) & 1);
+}
+
+// It stands before its end. The loader has called its function by then, as it was done, but no signal came of it: what
+// the loader runs itself, resolvers of indirect functions and auditors, may have blocked that.
+static struct hs_error *refuse_passed(struct holding *holding)
+{
+	const int signal = holding->places[PLACE_LOADER].signal;
+	struct r_debug debug;
+
+	if (!holding_is_raising(holding) || !read_debug(holding, &debug) || debug.r_state != RT_CONSISTENT ||
+	    !debug.r_map)
+		return NULL; // it ends in its loader: a library is missing, say
+	holding->has_passed = true;
+	return hs_error_create(HS_ERROR_REFUSED, "%s SIG%s before it began, by which it is held there",
+			       blocks(holding->process, signal) ? "it had blocked" : "it did not get",
+			       sigabbrev_np(signal));
+}
+
+bool stop_is_group_stop(const struct stop *stop) { return stop->kind == STOP_EVENT && stop->signal != SIGTRAP; }
 
 static struct hs_error *pass(struct holding *holding, const struct stop *stop)
 {
-	holding->is_stopped = holding->is_followed && stop_is_of_all(stop);
+	holding->is_stopped = holding->is_followed && stop_is_group_stop(stop);
 	if (holding->is_stopped)
 		return ptrace_listen(holding->process->pid);
 	return launch_pass(holding->process->pid, stop);
@@ -213,10 +249,17 @@ static struct hs_error *take_place(struct holding *holding, const struct stop *s
 struct hs_error *holding_take_stop(struct holding *holding, const struct stop *stop, bool *is_there_ret,
 				   bool *missed_ret)
 {
+	struct hs_error *error = NULL;
+
 	*is_there_ret = false;
+	if (stop->kind == STOP_SIGNAL && stop->event == HS_PTRACE_EVENT_EXIT)
+		error = refuse_passed(holding);
+	if (error)
+		return error;
 	for (int i = 0; i < HOLDING_PLACES; i++) {
 		bool is_met;
-		struct hs_error *error = hold_place_is_met(holding->process->pid, &holding->places[i], stop, &is_met);
+
+		error = hold_place_is_met(holding->process->pid, &holding->places[i], stop, &is_met);
 
 		if (error)
 			return error;

@@ -19,19 +19,20 @@ struct holding {
 	const struct process *process;
 	struct target_memory memory;
 	struct hold_place places[HOLDING_PLACES];
-	bool is_raising;          // the loader's place alone is set, and harms nobody
 	uint64_t r_debug;         // address; 0 = the loader does not say
 	uint64_t r_debug_pointer; // address of that address; 0 = so too
 	bool has_added;           // the loader has said that it adds libraries
 	bool after_constructors;  // at the entry point constructors have run
 	bool is_followed;         // launch_held: it stays in stops of the whole process
 	bool is_stopped;          // in one of these
+	bool has_passed;          // it has begun without coming to a stop, and stands before its end
 };
 
 // From the stop of an exec on its way. On failure nothing is left, as after holding_end.
 struct hs_error *holding_begin(const struct process *process, bool is_followed, struct holding *ret) HS_MUST_CHECK;
 // Handles a stop. *is_there_ret: the moment has come, and what was written is taken out: it stands in the stop of a
 // place, at the instruction that is there again. *missed_ret, with that: constructors may have run before.
+// HS_ERROR_REFUSED: has_passed, and why; others as of what is read and written.
 struct hs_error *holding_take_stop(struct holding *holding, const struct stop *stop, bool *is_there_ret,
 				   bool *missed_ret) HS_MUST_CHECK;
 // *error, if any, is why it ends: then, if the process is not gone, what was written is taken out.
@@ -44,7 +45,10 @@ struct hs_error *holding_leave_places(struct holding *holding, struct stop *stop
 // Its memory is another one.
 void holding_forget_places(struct holding *holding);
 
-// A stop by SIGSTOP and the like, from which SIGCONT wakes the process.
-bool stop_is_of_all(const struct stop *stop);
+// The loader's place alone is set, and harms nobody: it raises a signal.
+bool holding_is_raising(const struct holding *holding);
+
+// Group-stop (ptrace(2)): by SIGSTOP and the like, from which SIGCONT wakes the process.
+bool stop_is_group_stop(const struct stop *stop);
 
 #endif

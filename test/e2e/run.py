@@ -357,6 +357,28 @@ def ended_early():
     say("  a signal on the way ends both")
 
 
+def little_live():
+    """Where nearly all was freed before the end, it is said who allocated most."""
+    line = r"^Little is live at the end; most was allocated by work: \S+ MiB of \S+ MiB \(--sort alloc-bytes\)\.$"
+    for options, words, is_said in (([], ["work", "0.5"], True), (["--sort", "alloc-bytes"], ["work", "0.5"], False), ([], ["return", "0"], False)):
+        result = heapsnap("run", *options, "--", PROGRAM, *words)
+        check_equal((result.status, bool(re.search(line, result.stderr, re.MULTILINE))), (0, is_said), str(result))
+    say("  little live at the end: who allocated most")
+
+
+def blocked_before():
+    """A program that blocks the signal by which it would be held, before it begins, is not recorded, which is told; it does what it does."""
+    program = target_path("blocking_resolver")
+    reason = "it had blocked SIGURG before it began, by which it is held there"
+    for options, words, said in (([], [program], f"the command is not recorded: {reason}"),
+                                 ([], ["sh", "-c", f"exec {program}"], f"has executed another program, which is not recorded: {reason}"),
+                                 (["--children"], ["sh", "-c", f"{program}; exit $?"], f"(blocking_resolv) is not recorded: {reason}")):
+        result = heapsnap("run", *options, "--", *words)
+        check_equal(result.status, 6, str(result))
+        check(said in result.stderr, str(result))
+    say("  SIGURG blocked before the beginning: told as not recorded")
+
+
 def first_child(pid):
     return int(read_text(f"/proc/{pid}/task/{pid}/children").split()[0])
 
@@ -424,4 +446,4 @@ def ordinary_user():
     say("  an ordinary user's, with profiles meanwhile; not a set-user-ID program")
 
 
-run_cases([beginning, ends, threads, executes, streams, signals, terminal, stopped, meanwhile, views, refused, anyway, steps, killed, signal_masks, ended_early, first_process, ordinary_user], "run")
+run_cases([beginning, ends, threads, executes, streams, signals, terminal, stopped, meanwhile, views, refused, anyway, steps, killed, signal_masks, ended_early, blocked_before, little_live, first_process, ordinary_user], "run")

@@ -25,6 +25,8 @@ hs_target_program(temporaries)
 hs_target_program(run_command)
 hs_target_program(restart_filter)
 hs_target_library(audit_library audit_library.c)
+hs_target_program(blocking_resolver)
+target_link_options(blocking_resolver PRIVATE -Wl,-z,now) # its resolver is called by the loader, when all else is bound
 add_executable(run_command_static run_command.c)
 hs_target_options(run_command_static)
 target_link_options(run_command_static PRIVATE -static)
