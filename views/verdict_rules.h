@@ -37,7 +37,7 @@ struct hs_error *add_reason(struct finding *finding, const char *format, ...) HS
 struct hs_error *add_other_heap(const struct figures *figures, struct finding *finding) HS_MUST_CHECK;
 
 // What of the process is not in the records, where that is more than a little. HS_ERROR_NO_MEMORY.
-struct hs_error *add_unrecorded(const struct figures *figures, struct finding *finding) HS_MUST_CHECK;
+struct hs_error *add_unrecorded(const struct figures *figures, struct finding *ret) HS_MUST_CHECK;
 
 struct figure_text {
 	char text[NUMBER_SIZE + 4];
