@@ -125,14 +125,16 @@ static struct hs_error *tell_most_allocated(const struct options *options, const
 	for (size_t i = 0; i < view->sites.count; i++)
 		if (!most || view->sites.items[i].values.alloc_bytes > most->values.alloc_bytes)
 			most = &view->sites.items[i];
-	if (!most || values_order_is_allocated(options->view.order) || all->alloc_bytes < least ||
+	// of a part of the stacks it says nothing
+	if (!most || view->kept || values_order_is_allocated(options->view.order) || all->alloc_bytes < least ||
 	    all->live_bytes > all->alloc_bytes / times)
 		return NULL;
 	error = site_path_text(&view->named, most, 0, 1, &name);
 	if (error)
 		return error;
-	console_print(options, "Little is live at the end; %s was allocated by %s: %s of %s (--sort alloc-bytes).\n",
+	console_print(options, "Little is live at the end; %s was allocated by %s: %s%s of %s (--sort alloc-bytes).\n",
 		      most->values.alloc_bytes > all->alloc_bytes / 2 ? "most" : "the largest part", name,
+		      view->named.profile->is_estimate ? "~" : "",
 		      number_bytes((uint64_t)most->values.alloc_bytes, part),
 		      number_bytes((uint64_t)all->alloc_bytes, whole));
 	return NULL;

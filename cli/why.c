@@ -185,7 +185,7 @@ static void write_blocks_rate(double rate, char *text, size_t room)
 	char blocks[NUMBER_SIZE];
 
 	if (rate <= 0)
-		snprintf(text, room, "by realloc");
+		text[0] = 0; // fewer than the estimates' error
 	else if (rate < 0.05)
 		snprintf(text, room, "<0.1 blocks/s");
 	else if (rate < FEW - 0.05)

@@ -94,8 +94,8 @@ struct growth_site {
 	bool grows;                          // rises, by more than a few bytes; or a part of what is born stays
 	bool rises_late;                     // since the middle cut too, by more than live bytes vary by chance
 	bool in_steps;                       // few blocks, each in the place of a smaller one
-	// Nothing of it has been freed since attach, and it has hardly been there before the watch: a leak, or what
-	// fills and will stop, looks so.
+	// Hardly anything of it (a hundredth of the blocks at most) has been freed since attach, and it has hardly been
+	// there before the watch: a leak, or what fills and will stop, looks so.
 	bool may_fill;
 	bool keeps;         // that a part stays is what it grows by: `speed` is the rate of survival
 	double speed;       // bytes a second, what it is ordered by

@@ -200,7 +200,7 @@ struct hs_error *add_unrecorded(const struct figures *figures, struct finding *r
 			   size_text(unrecorded).text);
 	if (!error && unrecorded >= anonymous / 2)
 		error = add_reason(ret,
-				   "that is most of the process: heapsnap run, which records from a program's "
+				   "that is most of its anonymous memory: heapsnap run, which records from a program's "
 				   "start, shows where it comes from, and a longer watch (--for) whether it grows");
 	return error;
 }

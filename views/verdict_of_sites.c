@@ -150,8 +150,8 @@ static struct hs_error *describe_rise(const struct figures *figures, const char 
 	if (!error)
 		error = add_survived(figures, top, ret);
 	if (!error && top->may_fill)
-		error = add_reason(ret, "none of its blocks has been freed yet: a cache looks the same until it is "
-					"full, and a longer watch (--for) tells");
+		error = add_reason(ret, "hardly any of its blocks has been freed yet: a cache looks the same until it "
+					"is full, and a longer watch (--for) tells");
 	return error;
 }
 

@@ -117,6 +117,7 @@ static struct block_place room_for(struct thread_slot *slot, uint64_t address, u
 
 	if (HS_UNLIKELY(!live_table_covers(address))) {
 		slot->last_freed = 0;
+		slot->last_record = 0;
 		count_up(slot->shared.counters, COUNTER_lost_address_range, 1);
 		return room;
 	}
@@ -224,10 +225,12 @@ static bool publish(struct thread_slot *slot, struct block_place room, uint32_t 
 // nothing is pending, since a step may put another record in the place of the one that was just shown.
 static inline void after_recording(struct thread_slot *slot, uint64_t size, struct choice choice)
 {
-	if (region()->sampling_mode == SAMPLING_budget)
+	if (region()->sampling_mode == SAMPLING_budget) {
 		budget_note_record(slot, size, choice);
-	else if (downsampling_is_under_way())
+	} else if (downsampling_is_under_way()) {
+		slot->last_record = 0; // it may be another block's afterwards
 		downsampling_work(slot);
+	}
 }
 
 void record_allocation(struct thread_slot *slot, uint64_t block, uint64_t size, struct choice choice,

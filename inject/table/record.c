@@ -123,6 +123,7 @@ void totals_flush(struct thread_slot *slot, uint32_t index)
 	uint64_t bytes = entry->bytes;
 	struct stack_node *node;
 
+	slot->shared.temporaries[index] = 0; // also of a stack whose move was abandoned
 	if (!stack)
 		return;
 	// A tool that looks between these lines misses the totals rather than seeing them twice.
@@ -130,7 +131,6 @@ void totals_flush(struct thread_slot *slot, uint32_t index)
 	node = region_ref(stack);
 	__atomic_fetch_add(&node->alloc_objects, objects << HS_OBJECTS_SHIFT, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&node->alloc_bytes, bytes << HS_BYTES_SHIFT, __ATOMIC_RELAXED);
-	slot->shared.temporaries[index] = 0;
 	if (temporaries)
 		temporaries_add_directly(slot, stack, (uint64_t)temporaries << HS_OBJECTS_SHIFT);
 }

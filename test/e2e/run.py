@@ -360,7 +360,8 @@ def ended_early():
 def little_live():
     """Where nearly all was freed before the end, it is said who allocated most."""
     line = r"^Little is live at the end; most was allocated by work: \S+ MiB of \S+ MiB \(--sort alloc-bytes\)\.$"
-    for options, words, is_said in (([], ["work", "0.5"], True), (["--sort", "alloc-bytes"], ["work", "0.5"], False), ([], ["return", "0"], False)):
+    for options, words, is_said in (([], ["work", "0.5"], True), (["--sort", "alloc-bytes"], ["work", "0.5"], False),
+                                     (["--focus", "work"], ["work", "0.5"], False), ([], ["return", "0"], False)):
         result = heapsnap("run", *options, "--", PROGRAM, *words)
         check_equal((result.status, bool(re.search(line, result.stderr, re.MULTILINE))), (0, is_said), str(result))
     say("  little live at the end: who allocated most")

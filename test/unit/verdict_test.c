@@ -175,7 +175,7 @@ static const struct {
 	  { "it grows all the time (921.6 KiB/s in the first half, 921.6 KiB/s in the second), and makes 100 % of the "
 	    "recorded growth",
 	    "its blocks stay: all that was live after 30 s is live still",
-	    "none of its blocks has been freed yet: a cache looks the same until it is full, and a longer watch (--for) "
+	    "hardly any of its blocks has been freed yet: a cache looks the same until it is full, and a longer watch (--for) "
 	    "tells",
 	    "the process's anonymous memory grows with it, by 1.0 MiB/s" } },
 	{ "mmap beside a leak",
@@ -183,14 +183,14 @@ static const struct {
 	  { "it grows all the time (1.0 MiB/s in the first half, 1.0 MiB/s in the second), and makes 100 % of the "
 	    "recorded growth",
 	    "its blocks stay: all that was live after 30 s is live still",
-	    "none of its blocks has been freed yet: a cache looks the same until it is full, and a longer watch (--for) "
+	    "hardly any of its blocks has been freed yet: a cache looks the same until it is full, and a longer watch (--for) "
 	    "tells",
 	    "the process's anonymous memory grows by 3.0 MiB/s: what is recorded is 33 % of that" } },
 	{ "leak in bursts",
 	  "Leak in bursts at one site, or a cache that still fills: put (cache.cpp:18) grew by 60.0 MiB in 60 s",
 	  { "it grew in 2 of 6 intervals, by up to 30.0 MiB, and makes 100 % of the recorded growth",
 	    "its blocks stay: all that was live after 30 s is live still",
-	    "none of its blocks has been freed yet: a cache looks the same until it is full, and a longer watch (--for) "
+	    "hardly any of its blocks has been freed yet: a cache looks the same until it is full, and a longer watch (--for) "
 	    "tells",
 	    "the process's anonymous memory grows with it, by 1.2 MiB/s" } },
 	{ "more slowly than at first",
@@ -257,7 +257,7 @@ static const struct {
 	  { "the process's anonymous memory changed by 0 B in 60 s, to 100.0 MiB",
 	    "no site's live bytes rise steadily; recorded live is 2.0 MiB",
 	    "98.0 MiB is not in what was recorded: it is older than the attach, freed but kept by malloc, or mapped",
-	    "that is most of the process: heapsnap run, which records from a program's start, shows where it comes from, "
+	    "that is most of its anonymous memory: heapsnap run, which records from a program's start, shows where it comes from, "
 	    "and a longer watch (--for) whether it grows" } },
 	{ "cache that was full at once",
 	  "Levelled off: put (cache.cpp:18) has grown by 55.0 MiB, and does not grow any more",
