@@ -132,7 +132,7 @@ static void test_looks(void)
 	kill(pid, SIGSTOP);
 	CHECK_EQUAL(waitpid(pid, NULL, WUNTRACED), pid);
 	check_ok(follow_threads_begin(&process, &follow));
-	CHECK_EQUAL(follow.count, THREADS + 1);
+	CHECK(follow.count >= THREADS + 1); // a sanitizer has some of its own
 	CHECK_EQUAL(ptrace_seize(other, HS_PTRACE_OPTIONS), 0);
 	wait_for_stops(&process);
 	kill(pid, SIGCONT);
