@@ -172,9 +172,7 @@ static enum exit_status detach_all(const struct options *options)
 
 	if (error)
 		return console_fail(options, error);
-	if (hidden)
-		hs_warn("%zu process%s could not be looked at (those of other users need privilege)", hidden,
-			hidden == 1 ? "" : "es");
+	warn_of_hidden_processes(hidden);
 	if (unlisted)
 		hs_warn("processes that /proc hides could not be looked at (those of other users need privilege)");
 	if (count > 0)

@@ -125,13 +125,18 @@ static bool choose(const struct options *options, struct hs_chosen *ret, enum ex
 	return false;
 }
 
+void warn_of_hidden_processes(size_t hidden)
+{
+	if (hidden > 0)
+		hs_warn("%zu process%s could not be looked at (those of other users need privilege)", hidden,
+			hidden == 1 ? "" : "es");
+}
+
 static void warn_of_left_out(const struct hs_chosen *chosen)
 {
 	if (chosen->not_attached)
 		hs_warn("not attached, and so left out: %s", chosen->not_attached_text);
-	if (chosen->not_looked_at)
-		hs_warn("%zu process%s could not be looked at (those of other users need privilege)",
-			chosen->not_looked_at, chosen->not_looked_at == 1 ? "" : "es");
+	warn_of_hidden_processes(chosen->not_looked_at);
 }
 
 // What status says of a process begins with its number and name.

@@ -17,4 +17,7 @@ typedef enum exit_status process_command(const struct options *options, const st
 // begun.
 enum exit_status each_process(const struct options *options, process_command *command, void *context);
 
+// Says so where `hidden` processes could not be looked at.
+void warn_of_hidden_processes(size_t hidden);
+
 #endif

@@ -126,7 +126,8 @@ enum cut_reason {
 	X(slow_walks, "stacks walked with all registers")                                                              \
 	X(walk_reuses, "stacks that reused the outer frames of the one before")                                        \
 	X(whole_frees,                                                                                                 \
-	  "arenas, heaps or pools freed as a whole (their blocks are shown as live until the addresses are reused)")
+	  "arenas, heaps or pools freed as a whole (their blocks are shown as live until the addresses are reused)")   \
+	X(lost_temporaries, "temporary allocations not counted as such: the region was full")
 
 enum counter {
 #define X(name, text) COUNTER_##name,

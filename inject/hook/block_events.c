@@ -79,14 +79,15 @@ static uint32_t new_record(struct thread_slot *slot, uint64_t size, struct choic
 		return 0;
 	}
 	record_fill(slot, region_ref(ref), size, choice, stack);
-	if (HS_LIKELY(choice.interval == 1))
+	if (HS_LIKELY(choice.interval == 1)) {
 		totals_add(slot, stack, size);
-	else
+	} else {
 		totals_add_sampled(stack, size, choice);
+		slot->last_countdown = __atomic_load_n(credit_countdown(slot), __ATOMIC_RELAXED);
+	}
 	count_up(slot->shared.counters, COUNTER_allocations, 1);
 	count_up(slot->shared.counters, COUNTER_allocated_bytes, size);
 	slot->last_record = ref;
-	slot->last_countdown = __atomic_load_n(credit_countdown(slot), __ATOMIC_RELAXED);
 	return ref;
 }
 

@@ -113,6 +113,8 @@ void temporaries_add_directly(struct thread_slot *slot, uint32_t stack, uint64_t
 
 	if (ref)
 		__atomic_fetch_add(&((struct stack_node *)region_ref(ref))->alloc_objects, objects, __ATOMIC_RELAXED);
+	else
+		count_up(slot->shared.counters, COUNTER_lost_temporaries, objects >> HS_OBJECTS_SHIFT);
 }
 
 void totals_flush(struct thread_slot *slot, uint32_t index)

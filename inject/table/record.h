@@ -27,7 +27,7 @@ void totals_flush(struct thread_slot *slot, uint32_t index) HS_HIDDEN;
 // Adds an allocation to its node at once.
 void totals_add_directly(uint32_t stack, uint64_t size) HS_HIDDEN;
 // Adds temporary allocations, times HS_OBJECTS_ONE, to those of the stack at once. Where there is no room for it they
-// are not counted.
+// are counted as lost.
 void temporaries_add_directly(struct thread_slot *slot, uint32_t stack, uint64_t objects) HS_HIDDEN;
 
 // A slot belongs to one thread. Where two have the same thread pointer, and until that shows (thread_slot_note_shared),

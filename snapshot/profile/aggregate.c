@@ -188,9 +188,8 @@ static void visit_block(uint64_t address, uint32_t ref, const struct block_recor
 
 static void visit_node(uint32_t ref, const struct stack_node *node, void *context)
 {
-	struct stack_totals *totals;
-
 	const bool is_temporary = node->frame >> HS_FRAME_MODULE_SHIFT == HS_FRAME_TEMPORARY;
+	struct stack_totals *totals;
 
 	if (!node->alloc_objects || ((struct work *)context)->filter.is_used)
 		return;

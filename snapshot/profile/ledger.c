@@ -29,6 +29,7 @@ static bool counter_is_loss(enum counter counter)
 	case COUNTER_abandoned:
 	case COUNTER_left_to_operator:
 	case COUNTER_whole_frees:
+	case COUNTER_lost_temporaries:
 		return true;
 	default:
 		return false;

@@ -56,7 +56,8 @@ static void test_counters(void)
 	static const char *const losses[] = { "lost_region_full",    "lost_signal_reentry", "lost_address_range",
 					      "lost_downsampling",   "lost_no_slot",        "lost_no_thread_pointer",
 					      "lost_shared_pointer", "left_to_operator",    "modules_lost",
-					      "table_damaged",       "abandoned",           "whole_frees" };
+					      "table_damaged",       "abandoned",           "whole_frees",
+					      "lost_temporaries" };
 	struct made_ledger made;
 
 	begin(&made);

@@ -112,6 +112,10 @@ static void test_totals(void)
 		totals_flush(slot, i);
 	CHECK_EQUAL(node->alloc_objects, (UINT64_C(1) + UINT32_MAX) * HS_OBJECTS_ONE);
 	CHECK_EQUAL(node->alloc_bytes, 10 * HS_BYTES_ONE);
+	slot->fresh_node = 0;
+	made.header->next_page = made.header->max_pages;
+	temporaries_add_directly(slot, b, 5 * HS_OBJECTS_ONE); // no room for a node
+	CHECK_EQUAL(slot->shared.counters[COUNTER_lost_temporaries], 5);
 	payload_region_deinit(&made);
 }
 
