@@ -11,23 +11,30 @@
 // ticks.
 enum { LONGEST_AT_ONCE = 200000, LEAST = 50000 };
 
+// Steps of nice(2) above its own while others are waited for; each is 1.25 times the share of a processor.
+enum { WAITING_STEPS = 4 };
+
 static volatile sig_atomic_t raised, fell_back;
 static struct {
-	bool is_kept;
+	bool is_nice_known;
+	int nice_value;
+	bool is_kept; // of the first priority_boost_raise of this standstill:
 	struct rlimit limit;
 	struct sigaction action;
-} before; // the first priority_boost_raise of this standstill
+} before;
 
-int priority_boost_begin(void)
+static void set_nice(int nice_value)
 {
-	int nice_value;
+	if (before.is_nice_known)
+		setpriority(PRIO_PROCESS, 0, nice_value); // allowed or not; what is too high is the highest
+}
 
+void priority_boost_begin(void)
+{
 	errno = 0;
-	nice_value = getpriority(PRIO_PROCESS, 0);
-	if (nice_value == -1 && errno != 0)
-		return HS_HIGHEST_PRIORITY; // unknown: nothing is changed, and giving back changes nothing either
-	setpriority(PRIO_PROCESS, 0, HS_HIGHEST_PRIORITY);
-	return nice_value;
+	before.nice_value = getpriority(PRIO_PROCESS, 0);
+	before.is_nice_known = errno == 0;
+	set_nice(before.nice_value - WAITING_STEPS);
 }
 
 // Without CAP_SYS_NICE the flag SCHED_RESET_ON_FORK cannot be cleared again (sched(7)): then it stays, and does nothing
@@ -78,6 +85,7 @@ void priority_boost_raise(void)
 {
 	const struct sched_param lowest = { .sched_priority = 1 };
 
+	set_nice(HS_HIGHEST_PRIORITY);
 	if (raised || fell_back || (sched_getscheduler(0) & ~SCHED_RESET_ON_FORK) != SCHED_OTHER)
 		return;
 	if (before.is_kept || limit_time())
@@ -88,9 +96,10 @@ void priority_boost_lower(void)
 {
 	if (raised)
 		fall_back(0);
+	set_nice(before.nice_value - WAITING_STEPS);
 }
 
-void priority_boost_end(int nice_value)
+void priority_boost_end(void)
 {
 	priority_boost_lower();
 	if (before.is_kept) {
@@ -99,6 +108,5 @@ void priority_boost_end(int nice_value)
 		before.is_kept = false;
 	}
 	fell_back = 0;
-	if (nice_value != HS_HIGHEST_PRIORITY)
-		setpriority(PRIO_PROCESS, 0, nice_value); // always allowed: downwards, or not at all
+	set_nice(before.nice_value);
 }

@@ -9,18 +9,19 @@
 
 #define HS_HIGHEST_PRIORITY (-20) // setpriority(2)
 
-// The highest priority of the ordinary scheduling class, where the tool may take it (CAP_SYS_NICE, or RLIMIT_NICE); the
-// same priority otherwise. Not yet a real-time class: while threads still have to reach their stops, the tool must not
-// keep a processor from them. Returns the nice value to give back.
-int priority_boost_begin(void);
-// Gives back also what priority_boost_raise has changed: the limit and the action for its signal.
-void priority_boost_end(int nice_value);
+// While threads have to reach their stops: a little above its own, where the tool may have that (CAP_SYS_NICE, or
+// RLIMIT_NICE). No more: who is waited for needs a processor, too. Where the tool and the target are in one session or
+// cgroup, which has its share of each processor by the weight of what is to be run there, a tool of the highest
+// priority draws the share to its own processor, and threads on another one wait for seconds (docs/performance.md).
+void priority_boost_begin(void);
+// Gives all of it back, with the limit and the action for its signal that priority_boost_raise has changed.
+void priority_boost_end(void);
 
-// While every thread stands there is no thread to wait for: a real-time priority, where the tool may have one
-// (CAP_SYS_NICE, RLIMIT_RTPRIO). An ordinary priority counts only within a session or cgroup (sched(7),
-// autogroup), and threads that are released would take the tool's processor from it, each in turn, while the last of
-// them still stand. A tool at fault lets others run all the same: after 200 ms without a wait it falls back by itself
-// (RLIMIT_RTTIME), until the next standstill. A tool that was started under another policy keeps that.
+// While every thread stands there is no thread to wait for: the highest ordinary priority, and a real-time one, where
+// the tool may have them (CAP_SYS_NICE, RLIMIT_RTPRIO). An ordinary priority counts only within a session or cgroup
+// (sched(7), autogroup), and threads that are released would take the tool's processor from it, each in turn, while the
+// last of them still stand. A tool at fault lets others run all the same: after 200 ms without a wait it falls back by
+// itself (RLIMIT_RTTIME), until the next standstill. A tool that was started under another policy keeps that.
 void priority_boost_raise(void);
 void priority_boost_lower(void);
 

@@ -28,7 +28,6 @@ struct frozen_process {
 	struct frozen_thread *threads;
 	size_t count;
 	uint64_t frozen_at;     // CLOCK_MONOTONIC, ns: when the first thread was interrupted
-	int nice_value;         // the tool's own, to be given back (priority_boost.h)
 	uint64_t stopped_ns;    // after thaw: for how long threads were stopped
 	struct proc_maps *maps; // frozen_maps.h; NULL = not read
 	// what was read of the target's files before it stood still; set by whoever freezes; borrowed; NULL = nothing

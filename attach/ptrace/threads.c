@@ -376,9 +376,8 @@ struct hs_error *threads_freeze(const struct process *process, unsigned timeout_
 	if (error)
 		return error;
 	user_threads_list(process, &freezer.user_threads);
-	*ret = (struct frozen_process){ .process = process,
-					.nice_value = priority_boost_begin(),
-					.frozen_at = hs_monotonic_ns() };
+	priority_boost_begin();
+	*ret = (struct frozen_process){ .process = process, .frozen_at = hs_monotonic_ns() };
 	freezer.deadline = ret->frozen_at + timeout_ms * UINT64_C(1000000);
 	error = stop_all(&freezer);
 	pid_set_deinit(&freezer.user_threads);
@@ -431,7 +430,7 @@ struct hs_error *threads_thaw(struct frozen_process *frozen)
 	priority_boost_lower();
 	unreleased = threads_release_running(frozen->process, frozen->threads, frozen->count);
 	unreleased = hs_error_join(unreleased, threads_release_unlisted(frozen->process));
-	priority_boost_end(frozen->nice_value);
+	priority_boost_end();
 	ending_threads_reap_from_now_on();
 	standstill_end(!unreleased);
 	error = hs_error_join(error, unreleased);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tool's real-time priority under limits of its time (RLIMIT_RTTIME): never one under which the kernel would kill
-// it.
+// The tool's priority: of the real-time ones under limits of its time (RLIMIT_RTTIME) never one under which the kernel
+// would kill it, and of the ordinary ones none that keeps those from a processor for whom it waits.
 #include "attach/guard/priority_boost.h"
 #include "check.h"
 
@@ -53,11 +53,10 @@ static int run_under(rlim_t hard, rlim_t soft_meanwhile)
 	if (pid == 0) {
 		struct rlimit limit = { hard, hard };
 		bool has_limit;
-		int nice_value;
 
 		if (setrlimit(RLIMIT_RTTIME, &limit) != 0)
 			_exit(1);
-		nice_value = priority_boost_begin();
+		priority_boost_begin();
 		priority_boost_raise();
 		getrlimit(RLIMIT_RTTIME, &limit);
 		has_limit = limit.rlim_cur == (soft_meanwhile ? soft_meanwhile : hard) && limit.rlim_max == hard;
@@ -65,7 +64,7 @@ static int run_under(rlim_t hard, rlim_t soft_meanwhile)
 			_exit(2);
 		if (!soft_meanwhile && sched_getscheduler(0) != SCHED_OTHER)
 			_exit(3);
-		priority_boost_end(nice_value);
+		priority_boost_end();
 		getrlimit(RLIMIT_RTTIME, &limit);
 		_exit(limit.rlim_cur == hard && limit.rlim_max == hard && sched_getscheduler(0) == SCHED_OTHER ? 0 : 4);
 	}
@@ -86,9 +85,9 @@ static void test_limits(void)
 static void test_fallen_back(void)
 {
 	const int real_time = SCHED_FIFO | SCHED_RESET_ON_FORK;
-	int nice_value = priority_boost_begin();
 	bool has_one;
 
+	priority_boost_begin();
 	priority_boost_raise();
 	has_one = sched_getscheduler(0) == real_time;
 	if (!has_one) {
@@ -103,12 +102,35 @@ static void test_fallen_back(void)
 		priority_boost_raise();
 		CHECK_EQUAL(sched_getscheduler(0), SCHED_OTHER);
 	}
-	priority_boost_end(nice_value);
-	nice_value = priority_boost_begin();
+	priority_boost_end();
+	priority_boost_begin();
 	priority_boost_raise(); // the next standstill
 	CHECK_EQUAL(sched_getscheduler(0) == real_time, has_one);
-	priority_boost_end(nice_value);
+	priority_boost_end();
 	CHECK_EQUAL(sched_getscheduler(0), SCHED_OTHER);
+}
+
+static int nice_value(void) { return getpriority(PRIO_PROCESS, 0); }
+
+// While threads are waited for the tool is not far above them: those that share its session or cgroup would get no
+// processor.
+static void test_nice(void)
+{
+	const int own = nice_value();
+
+	priority_boost_begin();
+	if (nice_value() == own) {
+		puts("no higher priority to be had: its steps are not tried");
+	} else {
+		CHECK_EQUAL(nice_value(), own - 4);
+		priority_boost_raise();
+		CHECK_EQUAL(nice_value(), -20);
+		priority_boost_lower();
+		CHECK_EQUAL(nice_value(), own - 4);
+		priority_boost_raise();
+	}
+	priority_boost_end();
+	CHECK_EQUAL(nice_value(), own);
 }
 
 // Takes CAP_SYS_NICE away from the thread's effective capabilities, or gives it back.
@@ -133,15 +155,14 @@ static _Noreturn void be_without_capability(void)
 	const int real_time = SCHED_FIFO | SCHED_RESET_ON_FORK;
 
 	for (int i = 0; i < 2; i++) {
-		int nice_value = priority_boost_begin();
-
+		priority_boost_begin();
 		priority_boost_raise();
 		if (sched_getscheduler(0) != real_time || !set_capability(false))
 			_exit(i == 0 ? NOT_TRIED : 1);
 		priority_boost_lower();
 		if (sched_getscheduler(0) != (SCHED_OTHER | SCHED_RESET_ON_FORK))
 			_exit(2);
-		priority_boost_end(nice_value);
+		priority_boost_end();
 		if (!set_capability(true))
 			_exit(3);
 	}
@@ -170,5 +191,6 @@ int main(void)
 	test_longest();
 	test_limits();
 	test_fallen_back();
+	test_nice();
 	return CHECK_RESULT();
 }
