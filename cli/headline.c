@@ -47,7 +47,7 @@ static void print_recorded(const struct options *options, const struct heap_prof
 			 number_duration((uint64_t)profile->duration_ns, duration));
 	else if (profile->duration_ns > 0)
 		snprintf(since, sizeof(since), ", allocated since %s (%s %s)",
-			 options->command == COMMAND_RUN ? "its start" : "attach",
+			 profile->is_from_start ? "its start" : "attach",
 			 number_duration((uint64_t)profile->duration_ns, duration),
 			 profile->memory.is_known && !profile->has_ended ? "ago" : "before");
 	console_print(options, "  recorded live %10s  in %s %s%s\n",
@@ -70,7 +70,7 @@ static void print_unrecorded(const struct options *options, const struct heap_pr
 	else
 		console_print(options, "  not recorded  %10s  %sfreed but kept by malloc, or mapped\n",
 			      number_bytes(anonymous - live, rest),
-			      options->command == COMMAND_RUN ? "" : "older than the attach, ");
+			      profile->is_from_start ? "" : "older than the attach, ");
 	if (other_heap && live < anonymous / 2)
 		console_print(options, "  %s\n", other_heap);
 }

@@ -169,27 +169,28 @@ static struct hs_error *show(const struct options *options, const struct hs_dump
 	return NULL;
 }
 
-// Writes and shows what was copied.
+// Writes what was copied.
 static struct hs_error *write_copy(const struct options *options, const struct view_options *view,
-				   struct heap_copy *copy, const char *output, struct hs_dump_result *ret)
+				   const struct hs_run_event *event, const char *output, struct hs_dump_result *ret)
 {
 	const struct hs_dump_options dump = {
 		.output = output,
 		.format = options->format,
 		.view = *view,
 		.errors = options->errors,
+		.from_start = event->missed != HS_RUN_MISSED_BEGINNING,
 		.no_cache = options->no_cache,
 		.debuginfod = options->debuginfod,
 	};
 
-	return hs_dump_copied(copy, &dump, ret);
+	return hs_dump_copied(event->copy, &dump, ret);
 }
 
 static struct hs_error *finish(const struct options *options, const struct view_options *view,
 			       struct hs_run_event *event, const char *output)
 {
 	struct hs_dump_result result;
-	struct hs_error *error = write_copy(options, view, event->copy, output, &result);
+	struct hs_error *error = write_copy(options, view, event, output, &result);
 
 	if (error)
 		return error;
@@ -277,7 +278,7 @@ static enum exit_status write_child(const struct options *options, const struct 
 		error = is_snapshot ? snapshot_path(options, event->name, event->pid, event->number, &output)
 				    : at_exit_path(options, event->name, event->pid, true, &output);
 	if (!error)
-		error = write_copy(options, view, event->copy, output, &result);
+		error = write_copy(options, view, event, output, &result);
 	if (!error) {
 		is_whole = is_complete(&result.profile, &lost);
 		print_child(options, event, &result, output, is_whole ? NULL : lost);
@@ -307,15 +308,18 @@ static enum exit_status write_snapshot(const struct options *options, const stru
 }
 
 static void print_attached(const struct options *options, const struct hs_attach_result *result, pid_t pid,
-			   bool constructors_missed)
+			   enum hs_run_missed missed)
 {
 	char hooks[COUNT_SIZE], memory[NUMBER_SIZE];
 
 	if (options->verbose)
-		console_print(options, "recording %d from its beginning: %s hooked; region limit %s\n", (int)pid,
+		console_print(options, "recording %d from %s: %s hooked; region limit %s\n", (int)pid,
+			      missed == HS_RUN_MISSED_BEGINNING ? "now on" : "its beginning",
 			      console_count(result->hooks, "function", hooks),
 			      number_bytes(result->region_bytes, memory));
-	if (constructors_missed)
+	if (missed == HS_RUN_MISSED_BEGINNING)
+		hs_warn("process %d %s", (int)pid, hs_run_missed_beginning);
+	else if (missed == HS_RUN_MISSED_CONSTRUCTORS)
 		console_print(options,
 			      "process %d was recorded from its entry point on: constructors of its libraries "
 			      "had run before\n",
@@ -330,7 +334,7 @@ static void tell_executed(const struct options *options, struct hs_run_event *ev
 		console_complain("process %d has executed another program, which is not recorded: %s\n", (int)pid,
 				 event->error->message);
 	else
-		print_attached(options, &event->attached, pid, event->constructors_missed);
+		print_attached(options, &event->attached, pid, event->missed);
 	hs_error_destroy(event->error);
 }
 
@@ -442,7 +446,7 @@ enum exit_status command_run(const struct options *options)
 	struct view_setting setting;
 	struct hs_attach_result attached;
 	struct hs_run *run = NULL;
-	bool constructors_missed;
+	enum hs_run_missed missed;
 	struct hs_error *why = NULL;
 	struct hs_error *error = view_check(options);
 	enum exit_status status;
@@ -453,7 +457,7 @@ enum exit_status command_run(const struct options *options)
 		return fail_to_begin(options, error);
 	error = check_outputs(options);
 	if (!error)
-		error = hs_run_begin(&run_options, &run, &attached, &constructors_missed, &why);
+		error = hs_run_begin(&run_options, &run, &attached, &missed, &why);
 	if (error && !run) {
 		view_setting_deinit(&setting);
 		return fail_to_begin(options, error);
@@ -463,7 +467,7 @@ enum exit_status command_run(const struct options *options)
 	if (why)
 		console_complain("the command is not recorded: %s\n", why->message);
 	else
-		print_attached(options, &attached, hs_run_process(run)->pid, constructors_missed);
+		print_attached(options, &attached, hs_run_process(run)->pid, missed);
 	hs_error_destroy(why);
 	status = follow(options, &setting.options, run);
 	view_setting_deinit(&setting);

@@ -123,6 +123,7 @@ struct hs_error *hs_dump_copied(struct heap_copy *copy, const struct hs_dump_opt
 	if (error)
 		return error;
 	error = write_copy(copy, options, &writer, ret);
+	ret->profile.is_from_start = !error && options->from_start;
 	profile_writer_discard(&writer);
 	ret->total_ns = error ? 0 : hs_monotonic_ns() - began;
 	return error;

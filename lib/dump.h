@@ -23,6 +23,7 @@ struct hs_dump_options {
 	struct block_selection blocks; // which ones, and what is said of them
 	bool errors;                   // label each stack with its number of samples and its standard errors
 	bool stop;                     // stop all threads while the table is copied
+	bool from_start;               // nothing was allocated before the attach
 	bool no_cache;                 // names of code are read anew, and not kept on disk
 	struct debuginfod *debuginfod; // asked for debug files (lib/debuginfod.h), borrowed; NULL = none is
 };

@@ -6,6 +6,7 @@
 #include "attach/ptrace/follow.h"
 #include "attach/ptrace/launch.h"
 #include "attach/ptrace/stop_wait.h"
+#include "attach/ptrace/thread_release.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
@@ -33,6 +34,15 @@ enum { FIRST_US = 100000 };
 // The exit status of a writer that cannot copy the command while it runs.
 enum { NEEDS_STOP = 75 };
 
+// As hs_run_missed.
+_Static_assert((int)LAUNCH_MISSED_CONSTRUCTORS == HS_RUN_MISSED_CONSTRUCTORS &&
+		       (int)LAUNCH_MISSED_BEGINNING == HS_RUN_MISSED_BEGINNING,
+	       "one is made of the other");
+
+const char hs_run_missed_beginning[] =
+	"had begun before it could be held, since SIGURG did not reach it: it is recorded "
+	"from now on, and what it allocated before is not";
+
 struct hs_run {
 	struct hs_run_options options;
 	struct process process;
@@ -40,6 +50,7 @@ struct hs_run {
 	struct run_family *family; // NULL = its children are not recorded
 	struct run_signals signals;
 	bool is_recorded;
+	enum hs_run_missed missed;
 	bool has_ended;              // nothing of it is left but its status
 	uint64_t next_ns;            // CLOCK_MONOTONIC: when a snapshot is due; 0 = never
 	uint64_t children_ns;        // when its children are looked at next
@@ -74,23 +85,52 @@ static void kill_and_reap(struct hs_run *run)
 		stop_kill_child(run->process.pid, &status);
 }
 
+static struct hs_error *follow(struct hs_run *run)
+{
+	return run->options.children
+		       ? run_family_begin(&run->options, &run->process, run->is_recorded, run->missed, &run->family)
+		       : follow_begin(&run->process, &run->follow);
+}
+
+// It runs, and nothing ends it any more: whatever fails, it is followed.
+static struct hs_error *record_begun(struct hs_run *run, struct hs_attach_result *attached)
+{
+	struct hs_error *error = hs_attach(&run->process, &run->options.attach, attached), *lost;
+
+	run->is_recorded = !error;
+	lost = follow(run);
+	if (lost)
+		hs_verbose("the command is not followed: %s", lost->message);
+	hs_error_destroy(lost);
+	if (!error)
+		return NULL;
+	interrupt_clear(); // that has ended the attach, and nothing else
+	error = hs_error_prefix(error, "it had begun before it could be held");
+	error->code = HS_ERROR_GONE;
+	return error;
+}
+
 // From the stop of an exec: brings the program to its beginning, attaches, and lets it run, followed. On failure it
 // stands stopped, or as launch_hold leaves it. `on_end`: the signal that it gets if this tool ends meanwhile.
-static struct hs_error *record(struct hs_run *run, int on_end, struct hs_attach_result *attached,
-			       bool *constructors_missed)
+static struct hs_error *record(struct hs_run *run, int on_end, struct hs_attach_result *attached)
 {
+	enum launch_missed missed;
 	struct launch_keeper keeper;
 	struct hs_error *error = launch_keeper_begin(&run->process, on_end, &keeper);
 
 	if (error)
 		return error;
-	error = launch_hold(&run->process, constructors_missed);
+	error = launch_hold(&run->process, &missed);
+	run->missed = (enum hs_run_missed)missed;
+	if (!error && missed == LAUNCH_MISSED_BEGINNING) {
+		launch_keeper_end(&keeper);
+		return record_begun(run, attached);
+	}
 	if (!error)
 		error = hs_attach(&run->process, &run->options.attach, attached);
 	run->is_recorded = !error;
 	if (!error)
-		error = run->options.children ? run_family_begin(&run->options, &run->process, &run->family)
-					      : follow_begin(&run->process, &run->follow);
+		error = follow(run);
 	if (!error && kill(run->process.pid, SIGCONT) != 0)
 		error = hs_error_system(errno, "cannot let process %d go on", (int)run->process.pid);
 	launch_keeper_end(&keeper);
@@ -112,8 +152,7 @@ static struct hs_error *run_plainly(struct hs_run *run)
 	return process_open(pid, &run->process);
 }
 
-static struct hs_error *begin(struct hs_run *run, struct hs_attach_result *attached, bool *constructors_missed,
-			      struct hs_error **why_ret)
+static struct hs_error *begin(struct hs_run *run, struct hs_attach_result *attached, struct hs_error **why_ret)
 {
 	struct hs_error *error;
 	pid_t pid;
@@ -125,7 +164,7 @@ static struct hs_error *begin(struct hs_run *run, struct hs_attach_result *attac
 	run->process.pid = pid;
 	error = process_open(pid, &run->process);
 	if (!error)
-		error = record(run, SIGKILL, attached, constructors_missed);
+		error = record(run, SIGKILL, attached);
 	if (!error || error->code == HS_ERROR_GONE)
 		return error;
 	kill_and_reap(run);
@@ -141,7 +180,7 @@ static struct hs_error *begin(struct hs_run *run, struct hs_attach_result *attac
 }
 
 struct hs_error *hs_run_begin(const struct hs_run_options *options, struct hs_run **ret,
-			      struct hs_attach_result *attached_ret, bool *constructors_missed_ret,
+			      struct hs_attach_result *attached_ret, enum hs_run_missed *missed_ret,
 			      struct hs_error **why_ret)
 {
 	struct hs_run *run = calloc(1, sizeof(*run));
@@ -149,7 +188,7 @@ struct hs_error *hs_run_begin(const struct hs_run_options *options, struct hs_ru
 
 	*ret = NULL;
 	*attached_ret = (struct hs_attach_result){ 0 };
-	*constructors_missed_ret = false;
+	*missed_ret = HS_RUN_MISSED_NOTHING;
 	*why_ret = NULL;
 	if (!run)
 		return &hs_error_no_memory;
@@ -157,7 +196,8 @@ struct hs_error *hs_run_begin(const struct hs_run_options *options, struct hs_ru
 	run->options.attach.sampling.first_us = FIRST_US;
 	run->process = PROCESS_CLOSED;
 	target_is_followed_by((uint32_t)getpid());
-	error = begin(run, attached_ret, constructors_missed_ret, why_ret);
+	error = begin(run, attached_ret, why_ret);
+	*missed_ret = run->missed;
 	if (error && error->code != HS_ERROR_GONE) {
 		destroy(run);
 		return error;
@@ -213,20 +253,24 @@ static bool start_writer(struct hs_run *run, struct heap_copy *copy, struct hs_r
 				      .error = error,
 				      .number = run->snapshots,
 				      .pid = run->process.pid,
+				      .missed = run->missed,
 				      .children = { .started = started_processes_count(&run->follow.started) } };
 	hs_process_name(&run->process, ret->name, sizeof(ret->name));
 	return true;
 }
 
-// Where it cannot be copied while it runs, all its threads are stopped. The one that is followed is let go of then, and
-// followed again.
+// Where it cannot be copied while it runs, all its threads are stopped. The one that is followed stays traced, so that
+// an end in that moment is seen.
 static bool take_stopped(struct hs_run *run, struct hs_run_event *ret)
 {
 	struct heap_copy *copy = NULL;
-	struct hs_error *error = heap_copy_take(&run->process, HEAP_COPY_RUNNING, &copy),
-			*lost = follow_again(&run->follow);
+	struct hs_error *error, *lost;
 	bool is_writer = false;
 
+	thread_release_keep(run->follow.tid, KEPT_GOING_ON);
+	error = heap_copy_take(&run->process, HEAP_COPY_RUNNING, &copy);
+	thread_release_keep(0, KEPT_GOING_ON);
+	lost = follow_again(&run->follow);
 	run->is_owed = false;
 	if (lost)
 		hs_verbose("the command is not followed any more: %s", lost->message);
@@ -271,9 +315,10 @@ static void record_again(struct hs_run *run, struct hs_run_event *ret)
 {
 	*ret = (struct hs_run_event){ .kind = HS_RUN_EXECUTED };
 	run_signals_end(&run->signals);
-	ret->error = record(run, SIGCONT, &ret->attached, &ret->constructors_missed);
+	ret->error = record(run, SIGCONT, &ret->attached);
+	ret->missed = run->missed;
 	run_signals_begin(run->options.on_signal, &run->signals);
-	if (!ret->error)
+	if (!ret->error || run->missed == HS_RUN_MISSED_BEGINNING)
 		return;
 	// It runs on, whatever became of it.
 	hs_error_destroy(follow_again(&run->follow));
@@ -295,6 +340,7 @@ static void describe_end(struct hs_run *run, struct hs_run_event *ret)
 				      .copy = HS_STEAL_POINTER(run->last),
 				      .error = HS_STEAL_POINTER(run->last_error),
 				      .is_recorded = run->is_recorded,
+				      .missed = run->missed,
 				      .children = { .started = started_processes_count(&run->follow.started) } };
 	memcpy(ret->name, run->name, sizeof(ret->name));
 	run->has_ended = true;

@@ -27,6 +27,14 @@ struct hs_run_options {
 	bool children;
 };
 
+// What of a program had run before it was recorded.
+enum hs_run_missed {
+	HS_RUN_MISSED_NOTHING,
+	HS_RUN_MISSED_CONSTRUCTORS, // those of its libraries may have
+	HS_RUN_MISSED_BEGINNING,    // it had begun, for the signal by which it is held did not reach it
+};
+extern const char hs_run_missed_beginning[]; // the last one in words: "process 1 " and this
+
 enum hs_run_event_kind {
 	HS_RUN_SNAPSHOT, // in a process of its own, which writes it and ends; with children, it is one process's
 	HS_RUN_EXECUTED, // it has executed another program, which is recorded now; or is not, and `error` says why
@@ -78,18 +86,18 @@ struct hs_run_event {
 	int status;                       // then, and HS_RUN_ENDED: as of waitpid(2)
 	bool is_recorded;                 // HS_RUN_ENDED: it was until then
 	struct hs_run_children children;  // HS_RUN_ENDED, HS_RUN_SNAPSHOT
-	bool constructors_missed;         // HS_RUN_EXECUTED
+	enum hs_run_missed missed;        // all; where it is recorded
 	struct hs_attach_result attached; // HS_RUN_EXECUTED, without an error
 };
 
 struct hs_run; // opaque
 
 // Starts it: on success it runs, recorded if *attached_ret says so (hooks is not 0). *why_ret: with `anyway`, why it is
-// not recorded; owned by the caller, NULL = it is. *constructors_missed_ret: constructors of its libraries may have run
-// before. HS_ERROR_REMOTE: it cannot be executed, error_number says why; HS_ERROR_GONE: it ended before it began, and
-// hs_run_next says how (*ret is there); all others: it was killed before it ran anything. pre: hs_tool_begin
+// not recorded; owned by the caller, NULL = it is. HS_ERROR_REMOTE: it cannot be executed, error_number says why;
+// HS_ERROR_GONE: it ended before it began, or had begun before it could be held and goes on unrecorded, and hs_run_next
+// says what becomes of it (*ret is there); all others: it was killed before it ran anything. pre: hs_tool_begin
 struct hs_error *hs_run_begin(const struct hs_run_options *options, struct hs_run **ret,
-			      struct hs_attach_result *attached_ret, bool *constructors_missed_ret,
+			      struct hs_attach_result *attached_ret, enum hs_run_missed *missed_ret,
 			      struct hs_error **why_ret) HS_MUST_CHECK;
 const struct process *hs_run_process(const struct hs_run *run);
 // Waits for the next event, and passes signals on meanwhile. Returns in the tool; with HS_RUN_SNAPSHOT or HS_RUN_CHILD

@@ -56,8 +56,8 @@ static bool is_command(const struct run_family *family, const struct run_member 
 	return member == family->members.items[0];
 }
 
-struct hs_error *run_family_begin(const struct hs_run_options *options, const struct process *command,
-				  struct run_family **ret)
+struct hs_error *run_family_begin(const struct hs_run_options *options, const struct process *command, bool is_recorded,
+				  enum hs_run_missed missed, struct run_family **ret)
 {
 	struct run_family *family = calloc(1, sizeof(*family));
 	struct process process;
@@ -75,7 +75,8 @@ struct hs_error *run_family_begin(const struct hs_run_options *options, const st
 	run_snapshots_begin(options, &family->snapshots);
 	error = run_members_add(&family->members, &process, &member);
 	if (!error) {
-		member->outcome = OUTCOME_RECORDED;
+		member->outcome = is_recorded ? OUTCOME_RECORDED : OUTCOME_FAILED;
+		member->missed = missed;
 		error = follow_threads_begin(&member->process, &member->follow);
 	}
 	if (error) {
@@ -93,7 +94,24 @@ static void tell_failure(struct run_family *family, const struct run_member *mem
 	tell("process %d (%s) is not recorded: %s", (int)member->process.pid, member->name, error->message);
 }
 
-// Attached at its beginning, and on.
+static void tell_late(struct run_family *family, const struct run_member *member)
+{
+	void (*const tell)(const char *, ...) = family->told++ < TOLD_MOST ? hs_warn : hs_verbose;
+
+	tell("process %d (%s) %s", (int)member->process.pid, member->name, hs_run_missed_beginning);
+}
+
+// One that has begun may have other threads by now, of which nobody was told.
+static void follow_others(struct run_member *member)
+{
+	struct hs_error *error = follow_threads_add_others(&member->follow);
+
+	if (error && error->code != HS_ERROR_GONE)
+		hs_verbose("not all threads of process %d are followed: %s", (int)member->process.pid, error->message);
+	hs_error_destroy(error);
+}
+
+// Attached at its beginning, or as soon after it as can be, and on.
 static struct hs_error *record(struct run_family *family, struct run_member *member, struct hs_error *error,
 			       struct hs_attach_result *attached)
 {
@@ -103,6 +121,8 @@ static struct hs_error *record(struct run_family *family, struct run_member *mem
 	target_is_followed_by((uint32_t)getpid());
 	if (!error)
 		error = hs_attach(&member->process, &family->options->attach, attached);
+	if (member->missed == HS_RUN_MISSED_BEGINNING)
+		follow_others(member);
 	member->follow.is_stopped = launch_go_on(&member->process);
 	family->held_ns += hs_monotonic_ns() - began;
 	return error;
@@ -110,7 +130,7 @@ static struct hs_error *record(struct run_family *family, struct run_member *mem
 
 // It stands at its beginning, or has not come there. True: *ret is an event.
 static bool handle_beginning(struct run_family *family, struct run_member *member, struct hs_error *error,
-			     bool constructors_missed, struct hs_run_event *ret)
+			     struct hs_run_event *ret)
 {
 	struct hs_attach_result attached;
 
@@ -119,12 +139,14 @@ static bool handle_beginning(struct run_family *family, struct run_member *membe
 	if (is_command(family, member)) {
 		*ret = (struct hs_run_event){ .kind = HS_RUN_EXECUTED,
 					      .error = error,
-					      .constructors_missed = constructors_missed,
+					      .missed = member->missed,
 					      .attached = error ? (struct hs_attach_result){ 0 } : attached };
 		return true;
 	}
 	if (error && error->code != HS_ERROR_GONE)
 		tell_failure(family, member, error);
+	else if (!error && member->missed == HS_RUN_MISSED_BEGINNING)
+		tell_late(family, member);
 	hs_error_destroy(error);
 	return false;
 }
@@ -147,21 +169,22 @@ static bool handle_exec(struct run_family *family, struct run_member *member, st
 	error = launch_held_begin(&member->process, &member->held);
 	family->held++;
 	family->held_ns += hs_monotonic_ns() - began;
-	return error ? handle_beginning(family, member, error, false, ret) : false;
+	return error ? handle_beginning(family, member, error, ret) : false;
 }
 
 // One that is on its way to its beginning. True: *ret is an event.
 static bool look_at_held(struct run_family *family, struct run_member *member, struct hs_run_event *ret)
 {
+	enum launch_missed missed = LAUNCH_MISSED_NOTHING;
 	enum launch_progress progress;
-	bool constructors_missed = false;
-	struct hs_error *error = launch_held_look(member->held, &progress, &constructors_missed);
+	struct hs_error *error = launch_held_look(member->held, &progress, &missed);
 
 	member->follow.is_stopped = progress == LAUNCH_STOPPED;
 	if (!error && (progress == LAUNCH_UNDER_WAY || progress == LAUNCH_STOPPED))
 		return false;
+	member->missed = (enum hs_run_missed)missed;
 	if (error || progress == LAUNCH_THERE)
-		return handle_beginning(family, member, error, constructors_missed, ret);
+		return handle_beginning(family, member, error, ret);
 	hs_error_destroy(launch_held_end(HS_STEAL_POINTER(member->held)));
 	return handle_exec(family, member, ret);
 }
@@ -301,12 +324,24 @@ static bool look_at_all(struct run_family *family, struct hs_run_event *ret)
 	return false;
 }
 
+// One that slips by comes to no stop (launch_passed.h).
+static bool look_at_held_ones(struct run_family *family, struct hs_run_event *ret)
+{
+	for (size_t i = 0; i < family->members.count; i++) {
+		struct run_member *member = family->members.items[i];
+
+		if (!member->is_over && member->held && look_at(family, member, 0, ret))
+			return true;
+	}
+	return false;
+}
+
 static bool look(struct run_family *family, struct hs_run_event *ret)
 {
 	const uint64_t now = hs_monotonic_ns();
 	bool all;
 
-	if (look_at_found(family, &all, ret))
+	if (look_at_found(family, &all, ret) || look_at_held_ones(family, ret))
 		return true;
 	if (!all && now - family->looked_ns < LOOK_ALL_MS * UINT64_C(1000000))
 		return false;
@@ -380,6 +415,7 @@ static bool start_writer(struct run_family *family, struct run_member *member, c
 				      .copy = HS_STEAL_POINTER(member->copy),
 				      .error = HS_STEAL_POINTER(member->error),
 				      .pid = member->process.pid,
+				      .missed = member->missed,
 				      .has_status = member->has_status,
 				      .status = member->status };
 	memcpy(ret->name, member->name, sizeof(ret->name));
@@ -425,6 +461,7 @@ static void describe_end(struct run_family *family, struct hs_run_event *ret)
 				      .copy = HS_STEAL_POINTER(command->copy),
 				      .error = HS_STEAL_POINTER(command->error),
 				      .is_recorded = command->outcome == OUTCOME_RECORDED,
+				      .missed = command->missed,
 				      .children = family->tally };
 	ret->children.ends = family->writers.done;
 	ret->children.snapshots = family->snapshots.tally;

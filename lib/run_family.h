@@ -22,10 +22,10 @@ bool run_family_may_hold(size_t programs, uint64_t since_ns, uint64_t held_ns);
 
 struct run_family; // opaque
 
-// Follows the command, which is recorded and stands stopped; what is passed is borrowed. HS_ERROR_GONE,
-// HS_ERROR_SYSTEM, HS_ERROR_NO_MEMORY; *ret is NULL then.
-struct hs_error *run_family_begin(const struct hs_run_options *options, const struct process *command,
-				  struct run_family **ret) HS_MUST_CHECK;
+// Follows the command, which is recorded or not, and stands stopped, or runs where its beginning was missed; what is
+// passed is borrowed. HS_ERROR_GONE, HS_ERROR_SYSTEM, HS_ERROR_NO_MEMORY; *ret is NULL then.
+struct hs_error *run_family_begin(const struct hs_run_options *options, const struct process *command, bool is_recorded,
+				  enum hs_run_missed missed, struct run_family **ret) HS_MUST_CHECK;
 // Waits for the next event: HS_RUN_CHILD, in a process of its own; HS_RUN_EXECUTED, of the command; HS_RUN_ENDED, when
 // the command has ended, its descendants were left, and all profiles are written.
 void run_family_next(struct run_family *family, struct run_signals *signals, struct hs_run_event *ret);

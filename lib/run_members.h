@@ -23,6 +23,7 @@ struct run_member {
 	struct launch_held *held; // on its way to its beginning; NULL = it is not
 	char name[HS_RUN_NAME_SIZE];
 	enum outcome outcome;
+	enum hs_run_missed missed;
 	bool is_over;         // it has ended, or was left: only `copy` may be of use
 	unsigned owed;        // the number of the snapshot that is to be taken of it; 0 = none is (lib/run_snapshots.h)
 	bool needs_hold;      // it cannot be copied while it runs

@@ -135,9 +135,11 @@ static void hold(struct run_snapshots *snapshots, struct run_member *member)
 static void describe_event(struct run_member *member, unsigned number, struct heap_copy *copy, struct hs_run_event *ret)
 {
 	run_member_read_name(member);
-	*ret = (struct hs_run_event){
-		.kind = HS_RUN_SNAPSHOT, .copy = copy, .number = number, .pid = member->process.pid
-	};
+	*ret = (struct hs_run_event){ .kind = HS_RUN_SNAPSHOT,
+				      .copy = copy,
+				      .number = number,
+				      .pid = member->process.pid,
+				      .missed = member->missed };
 	memcpy(ret->name, member->name, sizeof(ret->name));
 }
 

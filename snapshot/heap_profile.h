@@ -143,6 +143,7 @@ struct heap_profile {
 	int64_t duration_ns;   // since attach
 	uint64_t attach_ns;    // CLOCK_MONOTONIC; another one is another attach; 0 = not known (a file)
 	int64_t period;        // mean sampling interval in force, bytes; 1 = every allocation
+	bool is_from_start;    // nothing was allocated before the attach. Not in files
 	bool is_stopped;       // nothing new is recorded now
 	bool is_estimate;      // not every allocation since attach was recorded: values are estimates
 	int64_t interval_most; // then: the largest mean interval since attach, bytes. As many may be live, about, and

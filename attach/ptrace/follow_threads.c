@@ -9,6 +9,7 @@
 #include "attach/ptrace/stop_wait.h"
 #include "attach/ptrace/thread_release.h"
 #include "base/array.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -17,6 +18,9 @@
 // As many threads that have not come to their stop may be looked at for one that was found in it: so that the looks are
 // proportional to the threads, also where these stop slowly, one after the other.
 enum { MISSES_MOST = 16 };
+
+// For how long an exec of the process is waited for before a thread of it is not followed.
+#define SEIZE_NS UINT64_C(1000000000)
 
 static const unsigned long OPTIONS = HS_PTRACE_OPTIONS | HS_PTRACE_TRACE_EXIT | HS_PTRACE_TRACE_MADE;
 
@@ -29,24 +33,66 @@ static struct hs_error *add(struct follow_threads *follow, pid_t tid)
 	return error;
 }
 
-struct hs_error *follow_threads_begin(const struct process *process, struct follow_threads *ret)
+bool follow_threads_know(const struct follow_threads *follow, pid_t tid)
+{
+	for (size_t i = 0; i < follow->count; i++)
+		if (follow->threads[i].tid == tid)
+			return true;
+	return false;
+}
+
+// One that has ended, or whose number another process's thread has by now, is left out.
+static struct hs_error *seize(struct follow_threads *follow, pid_t tid)
+{
+	struct hs_error *error = add(follow, tid);
+
+	if (error)
+		return error;
+	error = seize_member(follow->process, tid, OPTIONS, hs_monotonic_ns() + SEIZE_NS);
+	if (!error && process_has_thread(follow->process, tid))
+		return NULL;
+	follow->count--;
+	if (!error)
+		return thread_release_foreign(tid);
+	if (error->code != HS_ERROR_GONE && !thread_is_ending(follow->process, tid))
+		return error;
+	hs_error_destroy(error);
+	return NULL;
+}
+
+static struct hs_error *seize_unknown(struct follow_threads *follow)
 {
 	struct thread_walk walk;
 	struct hs_error *error;
 
-	*ret = (struct follow_threads){ .process = process };
-	if (!thread_walk_begin(process, &walk))
-		return errno == ENOENT || errno == ESRCH ? process_gone(process)
+	if (!thread_walk_begin(follow->process, &walk))
+		return errno == ENOENT || errno == ESRCH ? process_gone(follow->process)
 							 : hs_error_system(errno, "cannot list threads");
 	error = seize_guard_begin();
-	for (pid_t tid; !error && (tid = thread_walk_next(&walk));) {
-		error = add(ret, tid);
-		if (!error)
-			error = seize_guarded(tid, OPTIONS);
-	}
+	for (pid_t tid; !error && (tid = thread_walk_next(&walk));)
+		if (!follow_threads_know(follow, tid))
+			error = seize(follow, tid);
 	seize_guard_end();
 	thread_walk_end(&walk);
 	return error;
+}
+
+struct hs_error *follow_threads_add_others(struct follow_threads *follow)
+{
+	struct hs_error *error;
+	size_t before;
+
+	do {
+		before = follow->count;
+		error = seize_unknown(follow);
+	} while (!error && follow->count > before);
+	return error;
+}
+
+struct hs_error *follow_threads_begin(const struct process *process, struct follow_threads *ret)
+{
+	*ret = (struct follow_threads){ .process = process };
+	return follow_threads_add_others(ret);
 }
 
 struct hs_error *follow_threads_adopt(const struct process *process, struct follow_threads *ret)
@@ -112,14 +158,6 @@ static enum follow_event executed(struct follow_threads *follow)
 	follow->ending = 0;
 	follow->is_holding = false;
 	return FOLLOW_EXECUTED;
-}
-
-bool follow_threads_know(const struct follow_threads *follow, pid_t tid)
-{
-	for (size_t i = 0; i < follow->count; i++)
-		if (follow->threads[i].tid == tid)
-			return true;
-	return false;
 }
 
 bool follow_threads_take(struct follow_threads *follow, pid_t tid)

@@ -36,6 +36,8 @@ struct follow_threads {
 // Traces all threads of a process. On failure some may be traced; *ret is the caller's in any case
 // (follow_threads_end). HS_ERROR_GONE, HS_ERROR_SYSTEM, HS_ERROR_NO_MEMORY. pre: it is stopped, the tool has one thread
 struct hs_error *follow_threads_begin(const struct process *process, struct follow_threads *ret) HS_MUST_CHECK;
+// So too those that it has made since its first threads were traced, which may run meanwhile.
+struct hs_error *follow_threads_add_others(struct follow_threads *follow) HS_MUST_CHECK;
 // Takes over one that FOLLOW_STARTED has told, with one thread, which is traced. HS_ERROR_NO_MEMORY.
 struct hs_error *follow_threads_adopt(const struct process *process, struct follow_threads *ret) HS_MUST_CHECK;
 // As follow_look; never FOLLOW_MISSED. *made_ret: FOLLOW_STARTED: the number of the process that it has made, which is

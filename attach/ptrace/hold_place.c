@@ -120,15 +120,20 @@ struct hs_error *hold_place_is_met(pid_t tid, const struct hold_place *place, co
 	return NULL;
 }
 
+bool hold_place_has(const struct hold_place *place, uint64_t pc)
+{
+	return pc > place->address && pc - place->address < RAISE_CODE_SIZE;
+}
+
 // Where it stands in the place: at its beginning, and its stack as it was there.
 static bool go_back(const struct hold_place *place, const struct stop *stop, arch_registers *registers)
 {
-	const uint64_t offset = registers_pc(registers) - place->address;
+	const uint64_t pc = registers_pc(registers);
 
 	if (place->signal) {
-		if (offset == 0 || offset >= RAISE_CODE_SIZE)
+		if (!hold_place_has(place, pc))
 			return false;
-		registers_set_sp(registers, registers_sp(registers) + arch_raise_code_pushed(offset));
+		registers_set_sp(registers, registers_sp(registers) + arch_raise_code_pushed(pc - place->address));
 	} else if (!is_delivery(stop, SIGTRAP) || breakpoint_met(registers) != place->address) {
 		return false;
 	}

@@ -42,6 +42,8 @@ struct hs_error *hold_place_take(pid_t tid, struct hold_place *place) HS_MUST_CH
 // Whether the stop is the place's.
 struct hs_error *hold_place_is_met(pid_t tid, const struct hold_place *place, const struct stop *stop,
 				   bool *ret) HS_MUST_CHECK;
+// Pure. Whether a thread at this pc is in the place's code: then what was there may not be written back.
+bool hold_place_has(const struct hold_place *place, uint64_t pc);
 // After a breakpoint or a single step: SIGTRAP is blocked again, where it was.
 struct hs_error *hold_place_block_again(pid_t tid, const struct hold_place *place) HS_MUST_CHECK;
 // A thread that stands in the place stands at its beginning afterwards.

@@ -28,11 +28,18 @@ struct hs_error *launch_begin(char *const *command, pid_t *pid_ret) HS_MUST_CHEC
 // The same without a tracer: it runs.
 struct hs_error *launch_plainly(char *const *command, pid_t *pid_ret) HS_MUST_CHECK;
 
-// From there to the moment, and leaves it stopped by SIGSTOP, without a tracer. *missed_ret: constructors may
-// have run before. HS_ERROR_GONE: it ended on the way (a library is missing), or has begun without
+// What of a program had run before it was held.
+enum launch_missed {
+	LAUNCH_MISSED_NOTHING,
+	LAUNCH_MISSED_CONSTRUCTORS, // those of its libraries may have
+	LAUNCH_MISSED_BEGINNING,    // it had begun, for the signal did not reach it: it is not held (launch_passed.h)
+};
+
+// From there to the moment, and leaves it stopped by SIGSTOP, without a tracer; or, where its beginning was missed,
+// running, without a tracer. HS_ERROR_GONE: it ended on the way (a library is missing), or has begun without
 // being held and ends, as the message says; it is a child to be waited for; all others: it stands as it stood, or was
 // killed. pre: it is traced by this tool and stands in the stop of an exec
-struct hs_error *launch_hold(const struct process *process, bool *missed_ret) HS_MUST_CHECK;
+struct hs_error *launch_hold(const struct process *process, enum launch_missed *missed_ret) HS_MUST_CHECK;
 
 // The same of a process that some other one has started and that is followed (follow_threads.h). It stays traced, in
 // a stop, also through an attach: nobody sees it stopped, as its parent would see SIGSTOP. And nobody waits for it: its
@@ -43,14 +50,16 @@ enum launch_progress {
 	LAUNCH_UNDER_WAY,
 	LAUNCH_STOPPED,  // that, and in a stop of the whole process (SIGSTOP, Ctrl-Z)
 	LAUNCH_EXECUTED, // it stands in the stop of another exec: launch_held_end
-	LAUNCH_THERE,    // it stands at the moment: launch_held_end, and, after an attach, launch_go_on
+	LAUNCH_THERE,    // it stands at the moment, or after it: launch_held_end, and, after an attach, launch_go_on
 };
 // HS_ERROR_REFUSED: besides, it has a seccomp filter, and the tool has other work than to guard it
 // (attach/guard/tool_guard.h). On failure launch_go_on is to be called. What is passed is borrowed. pre: as launch_hold
 struct hs_error *launch_held_begin(const struct process *process, struct launch_held **ret) HS_MUST_CHECK;
-// Never waits, but for a few instructions. *missed_ret is set with LAUNCH_THERE. HS_ERROR_GONE and others:
-// launch_held_end, and launch_go_on.
-struct hs_error *launch_held_look(struct launch_held *held, enum launch_progress *ret, bool *missed_ret) HS_MUST_CHECK;
+// Never waits, but for a few instructions, or for threads of a program that has begun. *missed_ret is set with
+// LAUNCH_THERE. HS_ERROR_GONE and others: launch_held_end, and launch_go_on. Where the beginning was missed its main
+// thread alone stands.
+struct hs_error *launch_held_look(struct launch_held *held, enum launch_progress *ret,
+				  enum launch_missed *missed_ret) HS_MUST_CHECK;
 // Where it is still on its way, what was written is taken out, and it goes on. HS_ERROR_TIMEOUT: it is not;
 // HS_ERROR_GONE.
 struct hs_error *launch_held_end(struct launch_held *held) HS_MUST_CHECK;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "attach/guard/interrupt.h"
 #include "attach/guard/tool_guard.h"
 #include "attach/process/thread_facts.h"
 #include "attach/ptrace/launch.h"
 #include "attach/ptrace/launch_moment.h"
+#include "attach/ptrace/launch_passed.h"
 #include "attach/ptrace/launch_steps.h"
 #include "attach/ptrace/ptrace_call.h"
 #include "attach/ptrace/thread_release.h"
@@ -13,19 +15,43 @@
 
 // How long giving up waits for a process to stop.
 #define GIVE_UP_NS UINT64_C(1000000000)
+// For how long a stop is waited for before it is looked whether the program has begun without one.
+#define LOOK_NS UINT64_C(100000000)
 
-static struct hs_error *run_to_moment(struct holding *holding, bool *missed_ret)
+enum arrival { ON_THE_WAY, AT_MOMENT, HAS_BEGUN, HAS_EXECUTED };
+
+// Handles what has happened within LOOK_NS, or that nothing has.
+static struct hs_error *go_on_to_moment(struct holding *holding, enum arrival *ret, enum launch_missed *missed_ret)
 {
-	bool is_there = false;
+	const pid_t pid = holding->process->pid;
+	const struct stop stop = stop_wait(pid, hs_monotonic_ns() + LOOK_NS, true);
+	struct hs_error *error = interrupt_check();
+	bool is_it = false;
+
+	if (error)
+		return error;
+	if (stop.kind == STOP_EXEC) { // it has begun, and its memory is another one
+		stop_consume(pid);
+		holding_forget_places(holding);
+		*ret = HAS_EXECUTED;
+		return NULL;
+	}
+	if (stop.kind == STOP_NONE) {
+		error = holding_take_passed(holding, &is_it);
+		*ret = is_it ? HAS_BEGUN : ON_THE_WAY;
+		return error;
+	}
+	error = holding_take_stop(holding, &stop, &is_it, missed_ret);
+	*ret = is_it ? AT_MOMENT : ON_THE_WAY;
+	return error;
+}
+
+static struct hs_error *run_to_moment(struct holding *holding, enum arrival *ret, enum launch_missed *missed_ret)
+{
 	struct hs_error *error = NULL;
 
-	while (!error && !is_there) {
-		struct stop stop;
-
-		error = launch_next_stop(holding->process->pid, &stop);
-		if (!error)
-			error = holding_take_stop(holding, &stop, &is_there, missed_ret);
-	}
+	for (*ret = ON_THE_WAY; !error && *ret == ON_THE_WAY;)
+		error = go_on_to_moment(holding, ret, missed_ret);
 	return error;
 }
 
@@ -45,15 +71,14 @@ static struct hs_error *leave_stopped(pid_t tid)
 	return NULL;
 }
 
-static struct hs_error *hold(const struct process *process, bool *missed_ret)
+static struct hs_error *hold(const struct process *process, enum arrival *ret, enum launch_missed *missed_ret)
 {
 	struct holding holding;
 	struct hs_error *error = holding_begin(process, false, &holding);
 
-	*missed_ret = false;
 	if (error)
 		return error;
-	error = run_to_moment(&holding, missed_ret);
+	error = run_to_moment(&holding, ret, missed_ret);
 	holding_end(&holding, &error);
 	if (error && holding.has_passed) {
 		error = hs_error_join(error, ptrace_detach(process->pid, 0));
@@ -63,11 +88,20 @@ static struct hs_error *hold(const struct process *process, bool *missed_ret)
 	return error;
 }
 
-struct hs_error *launch_hold(const struct process *process, bool *missed_ret)
+struct hs_error *launch_hold(const struct process *process, enum launch_missed *missed_ret)
 {
-	struct hs_error *error = hold(process, missed_ret);
+	enum arrival arrival = HAS_EXECUTED;
+	struct hs_error *error = NULL;
 
-	return error ? error : leave_stopped(process->pid);
+	*missed_ret = LAUNCH_MISSED_NOTHING;
+	while (!error && arrival == HAS_EXECUTED)
+		error = hold(process, &arrival, missed_ret);
+	if (error)
+		return error;
+	if (arrival == AT_MOMENT)
+		return leave_stopped(process->pid);
+	*missed_ret = LAUNCH_MISSED_BEGINNING;
+	return ptrace_detach(process->pid, 0);
 }
 
 // To guard a process with filters the tool goes on in a child, which would not be the tracer of those that it follows.
@@ -107,7 +141,22 @@ struct hs_error *launch_held_begin(const struct process *process, struct launch_
 	return error;
 }
 
-struct hs_error *launch_held_look(struct launch_held *held, enum launch_progress *ret, bool *missed_ret)
+// It is in no stop.
+static struct hs_error *look_for_passed(struct launch_held *held, enum launch_progress *ret,
+					enum launch_missed *missed_ret)
+{
+	bool has_begun;
+	struct hs_error *error = holding_take_passed(&held->holding, &has_begun);
+
+	if (error || !has_begun)
+		return error;
+	*ret = LAUNCH_THERE;
+	*missed_ret = LAUNCH_MISSED_BEGINNING;
+	thread_release_keep(held->holding.process->pid, KEPT_IN_STOP);
+	return NULL;
+}
+
+struct hs_error *launch_held_look(struct launch_held *held, enum launch_progress *ret, enum launch_missed *missed_ret)
 {
 	const pid_t pid = held->holding.process->pid;
 
@@ -119,7 +168,7 @@ struct hs_error *launch_held_look(struct launch_held *held, enum launch_progress
 
 		*ret = held->holding.is_stopped ? LAUNCH_STOPPED : LAUNCH_UNDER_WAY;
 		if (stop.kind == STOP_NONE)
-			return NULL;
+			return look_for_passed(held, ret, missed_ret);
 		if (stop.kind == STOP_EXEC) { // its memory is another one
 			stop_consume(pid);
 			holding_forget_places(&held->holding);
@@ -133,7 +182,7 @@ struct hs_error *launch_held_look(struct launch_held *held, enum launch_progress
 			return error;
 		if (is_there) {
 			*ret = LAUNCH_THERE;
-			thread_release_keep(pid);
+			thread_release_keep(pid, KEPT_IN_STOP);
 			return NULL;
 		}
 	}
@@ -187,12 +236,17 @@ bool launch_go_on(const struct process *process)
 	struct stop stop = before;
 	struct hs_error *error = NULL;
 
+	if (stop.kind == STOP_EXEC) { // of another thread: it is to be seen
+		thread_release_keep(0, KEPT_IN_STOP);
+		return false;
+	}
+
 	// Whether a signal stops the whole process does not show in the stop of a signal, or of a system call.
 	if ((stop.kind == STOP_SIGNAL && !stop.event) || stop.kind == STOP_SYSCALL)
 		error = launch_stop_in_place(process->pid, &before, &stop);
 	if (!error)
 		error = resume(process, &stop);
-	thread_release_keep(0);
+	thread_release_keep(0, KEPT_IN_STOP);
 	hs_error_destroy(error); // killed in its stop, or it runs
 	return stop_is_group_stop(&stop);
 }

@@ -5,6 +5,7 @@
 #include "attach/guard/interrupt.h"
 #include "attach/process/target.h"
 #include "attach/process/thread_facts.h"
+#include "attach/ptrace/launch_passed.h"
 #include "attach/ptrace/launch_steps.h"
 #include "attach/ptrace/ptrace_call.h"
 #include "base/cleanup.h"
@@ -20,8 +21,6 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
-
-enum { PLACE_ENTRY = 0, PLACE_LOADER = 1 };
 
 static const struct module *find_main(const struct module_list *modules)
 {
@@ -69,6 +68,23 @@ static uint64_t find_beginning(const struct module_list *modules, bool *after_co
 	return address ? address : modules->entry;
 }
 
+// What the loader lists before it has added a library.
+static void note_own(struct holding *holding, const struct module_list *modules, const struct module *loader)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < modules->count; i++) {
+		const struct module *module = &modules->items[i];
+
+		if (count < HOLDING_OWN && (module->is_main || module->is_vdso || module == loader))
+			holding->own_biases[count++] = module->load_bias;
+	}
+	if (!loader)
+		return;
+	holding->loader_low = loader->text_low;
+	holding->loader_high = loader->text_high;
+}
+
 static struct hs_error *find_places(struct holding *holding)
 {
 	struct module_list modules;
@@ -97,6 +113,7 @@ static struct hs_error *find_places(struct holding *holding)
 	} else {
 		holding->places[PLACE_ENTRY].address = find_beginning(&modules, &holding->after_constructors);
 	}
+	note_own(holding, &modules, loader);
 	modules_deinit(&modules);
 	if (!holding->places[PLACE_ENTRY].address && !holding->places[PLACE_LOADER].address)
 		return hs_error_create(HS_ERROR_REFUSED, "process %d does not say where its program begins",
@@ -145,7 +162,7 @@ bool holding_has_places(const struct holding *holding)
 	return holding->places[PLACE_ENTRY].is_set || holding->places[PLACE_LOADER].is_set;
 }
 
-static bool read_debug(const struct holding *holding, struct r_debug *ret)
+bool holding_read_debug(const struct holding *holding, struct r_debug *ret)
 {
 	uint64_t address = holding->r_debug;
 	struct hs_error *error = NULL;
@@ -164,7 +181,7 @@ static bool loader_is_done(struct holding *holding)
 {
 	struct r_debug debug;
 
-	if (!read_debug(holding, &debug))
+	if (!holding_read_debug(holding, &debug))
 		return false;
 	holding->has_added |= debug.r_state == RT_ADD;
 	return debug.r_state == RT_CONSISTENT && debug.r_map && (holding->has_added || !holding->r_debug);
@@ -187,7 +204,7 @@ static struct hs_error *refuse_passed(struct holding *holding)
 	const int signal = holding->places[PLACE_LOADER].signal;
 	struct r_debug debug;
 
-	if (!holding_is_raising(holding) || !read_debug(holding, &debug) || debug.r_state != RT_CONSISTENT ||
+	if (!holding_is_raising(holding) || !holding_read_debug(holding, &debug) || debug.r_state != RT_CONSISTENT ||
 	    !debug.r_map)
 		return NULL; // it ends in its loader: a library is missing, say
 	holding->has_passed = true;
@@ -198,7 +215,7 @@ static struct hs_error *refuse_passed(struct holding *holding)
 
 bool stop_is_group_stop(const struct stop *stop) { return stop->kind == STOP_EVENT && stop->signal != SIGTRAP; }
 
-static struct hs_error *pass(struct holding *holding, const struct stop *stop)
+struct hs_error *holding_pass(struct holding *holding, const struct stop *stop)
 {
 	holding->is_stopped = holding->is_followed && stop_is_group_stop(stop);
 	if (holding->is_stopped)
@@ -226,18 +243,19 @@ static struct hs_error *step_over(struct holding *holding, struct hold_place *pl
 	if (error)
 		return error;
 	// A signal that came first: it stands before the instruction still, and meets the breakpoint once more.
-	return stop.kind == STOP_SIGNAL && stop.signal == SIGTRAP ? ptrace_continue(pid, 0) : pass(holding, &stop);
+	return stop.kind == STOP_SIGNAL && stop.signal == SIGTRAP ? ptrace_continue(pid, 0)
+								  : holding_pass(holding, &stop);
 }
 
 // It has met a place.
 static struct hs_error *take_place(struct holding *holding, const struct stop *stop, struct hold_place *place,
-				   bool *is_there_ret, bool *missed_ret)
+				   bool *is_there_ret, enum launch_missed *missed_ret)
 {
 	const bool is_entry = place == &holding->places[PLACE_ENTRY];
 	struct hs_error *error;
 
 	*is_there_ret = is_entry || loader_is_done(holding);
-	*missed_ret = is_entry && holding->after_constructors;
+	*missed_ret = is_entry && holding->after_constructors ? LAUNCH_MISSED_CONSTRUCTORS : LAUNCH_MISSED_NOTHING;
 	if (place->signal && !*is_there_ret)
 		return ptrace_continue(holding->process->pid, 0); // without the signal
 	error = hold_place_leave(holding->process->pid, place, stop);
@@ -247,9 +265,10 @@ static struct hs_error *take_place(struct holding *holding, const struct stop *s
 }
 
 struct hs_error *holding_take_stop(struct holding *holding, const struct stop *stop, bool *is_there_ret,
-				   bool *missed_ret)
+				   enum launch_missed *missed_ret)
 {
 	struct hs_error *error = NULL;
+	bool is_late = false;
 
 	*is_there_ret = false;
 	if (stop->kind == STOP_SIGNAL && stop->event == HS_PTRACE_EVENT_EXIT)
@@ -266,7 +285,10 @@ struct hs_error *holding_take_stop(struct holding *holding, const struct stop *s
 		if (is_met)
 			return take_place(holding, stop, &holding->places[i], is_there_ret, missed_ret);
 	}
-	return pass(holding, stop);
+	error = holding_is_late_signal(holding, stop, &is_late);
+	if (error)
+		return error;
+	return is_late ? ptrace_continue(holding->process->pid, 0) : holding_pass(holding, stop);
 }
 
 // The kernel executes a file that gives rights as one that gives none where a tracer without privilege looks on
@@ -298,7 +320,7 @@ static struct hs_error *set_off(struct holding *holding)
 {
 	struct stop stop;
 	struct hs_error *error = launch_stop_in_place(holding->process->pid, &LAUNCH_PLAIN_STOP, &stop);
-	return error ? error : pass(holding, &stop);
+	return error ? error : holding_pass(holding, &stop);
 }
 
 struct hs_error *holding_begin(const struct process *process, bool is_followed, struct holding *ret)

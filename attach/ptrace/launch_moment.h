@@ -6,14 +6,21 @@
 
 #include "attach/process/memory.h"
 #include "attach/ptrace/hold_place.h"
+#include "attach/ptrace/launch.h"
 #include "attach/ptrace/stop_wait.h"
 #include "base/error.h"
 #include "base/process.h"
 
+#include <link.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { HOLDING_PLACES = 2 }; // the entry point, or what stands for it; the loader's function
+enum holding_place {
+	PLACE_ENTRY,  // the entry point, or what stands for it
+	PLACE_LOADER, // the loader's function
+	HOLDING_PLACES,
+};
+enum { HOLDING_OWN = 3 }; // the main program, the loader, the vdso
 
 struct holding {
 	const struct process *process;
@@ -26,15 +33,22 @@ struct holding {
 	bool is_followed;         // launch_held: it stays in stops of the whole process
 	bool is_stopped;          // in one of these
 	bool has_passed;          // it has begun without coming to a stop, and stands before its end
+	// For launch_passed.c:
+	uint64_t own_biases[HOLDING_OWN]; // load biases of what the loader lists besides libraries
+	uint64_t loader_low, loader_high; // addresses of its code
+	uint64_t look_ns;                 // when it is looked at next; CLOCK_MONOTONIC
+	uint64_t pause_ns;                // and again after that
 };
 
 // From the stop of an exec on its way. On failure nothing is left, as after holding_end.
 struct hs_error *holding_begin(const struct process *process, bool is_followed, struct holding *ret) HS_MUST_CHECK;
 // Handles a stop. *is_there_ret: the moment has come, and what was written is taken out: it stands in the stop of a
-// place, at the instruction that is there again. *missed_ret, with that: constructors may have run before.
+// place, at the instruction that is there again. *missed_ret, with that: as of launch_hold.
 // HS_ERROR_REFUSED: has_passed, and why; others as of what is read and written.
 struct hs_error *holding_take_stop(struct holding *holding, const struct stop *stop, bool *is_there_ret,
-				   bool *missed_ret) HS_MUST_CHECK;
+				   enum launch_missed *missed_ret) HS_MUST_CHECK;
+// What is no business of the hold's takes its way. A stop of the whole process holds one that is followed.
+struct hs_error *holding_pass(struct holding *holding, const struct stop *stop) HS_MUST_CHECK;
 // *error, if any, is why it ends: then, if the process is not gone, what was written is taken out.
 void holding_end(struct holding *holding, struct hs_error **error);
 
@@ -47,6 +61,8 @@ void holding_forget_places(struct holding *holding);
 
 // The loader's place alone is set, and harms nobody: it raises a signal.
 bool holding_is_raising(const struct holding *holding);
+// What the loader tells debuggers. False: nothing, or it cannot be read.
+bool holding_read_debug(const struct holding *holding, struct r_debug *ret);
 
 // Group-stop (ptrace(2)): by SIGSTOP and the like, from which SIGCONT wakes the process.
 bool stop_is_group_stop(const struct stop *stop);

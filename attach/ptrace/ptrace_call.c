@@ -142,6 +142,35 @@ struct hs_error *ptrace_get_ended_child(pid_t tid, pid_t *ret)
 	return error;
 }
 
+struct hs_error *ptrace_get_sender(pid_t tid, pid_t *ret)
+{
+	siginfo_t info = { 0 };
+	struct hs_error *error = request(PTRACE_GETSIGINFO, "read the signal of", tid, 0, (uint64_t)&info);
+
+	*ret = info.si_code == SI_USER ? info.si_pid : 0;
+	return error;
+}
+
+struct hs_error *ptrace_has_pending(pid_t tid, int signal, pid_t sender, bool *ret)
+{
+	enum { AT_ONCE = 16 };
+	siginfo_t infos[AT_ONCE] = { 0 };
+	struct __ptrace_peeksiginfo_args from = { .flags = PTRACE_PEEKSIGINFO_SHARED, .nr = AT_ONCE };
+	long got;
+
+	*ret = false;
+	do {
+		fault_request();
+		got = ptrace(PTRACE_PEEKSIGINFO, tid, &from, infos);
+		if (got < 0)
+			return request_error(errno, "read the signals of", tid);
+		for (long i = 0; i < got; i++)
+			*ret |= infos[i].si_signo == signal && infos[i].si_code == SI_USER && infos[i].si_pid == sender;
+		from.off += (uint64_t)got;
+	} while (got == AT_ONCE && !*ret);
+	return NULL;
+}
+
 struct hs_error *ptrace_at_syscall_entry(pid_t tid, bool *ret)
 {
 	struct __ptrace_syscall_info info = { 0 };

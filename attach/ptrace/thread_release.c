@@ -9,13 +9,21 @@
 #include "base/clock.h"
 
 #include <errno.h>
+#include <signal.h>
 
 // How long undoing waits for a thread that does not answer; ns.
 #define RELEASE_TIMEOUT UINT64_C(200000000)
 
 static pid_t kept; // 0 = none
+static enum kept_thread kept_how;
 
-void thread_release_keep(pid_t tid) { kept = tid; }
+void thread_release_keep(pid_t tid, enum kept_thread how)
+{
+	kept = tid;
+	kept_how = how;
+}
+
+bool thread_release_keeps(pid_t tid) { return tid == kept; }
 
 static struct hs_error *write_registers(struct frozen_thread *thread)
 {
@@ -110,6 +118,17 @@ struct hs_error *threads_release_unlisted(const struct process *process)
 		       : NULL;
 }
 
+static struct hs_error *release_kept(pid_t tid, const struct stop *stop)
+{
+	const bool is_left = kept_how == KEPT_IN_STOP || stop->kind == STOP_EXEC || stop->event;
+
+	if (is_left)
+		return NULL;
+	if (stop->kind == STOP_EVENT && stop->signal != SIGTRAP) // of the whole process
+		return ptrace_listen(tid);
+	return ptrace_continue(tid, stop->kind == STOP_SIGNAL ? stop->signal : 0);
+}
+
 static struct hs_error *release_thread(struct frozen_thread *thread, bool *running_ret)
 {
 	struct stop stop = stop_peek(thread->tid);
@@ -117,13 +136,15 @@ static struct hs_error *release_thread(struct frozen_thread *thread, bool *runni
 	int signal = stop.kind == STOP_SIGNAL ? stop.signal : 0; // met on the way to the stop and not yet passed on
 
 	*running_ret = stop.kind == STOP_NONE || stop.kind == STOP_EXITED || stop.kind == STOP_UNKNOWN;
-	if (*running_ret)
+	if (*running_ret) {
+		*running_ret = thread->tid != kept; // its tracer sees what becomes of it
 		return NULL;
-	if (stop.kind == STOP_EXEC)
+	}
+	if (stop.kind == STOP_EXEC && thread->tid != kept)
 		stop_consume(thread->tid);
-	else if (thread->registers_changed)
+	else if (stop.kind != STOP_EXEC && thread->registers_changed)
 		error = write_registers(thread);
-	detach_error = thread->tid == kept ? NULL : ptrace_detach(thread->tid, signal);
+	detach_error = thread->tid == kept ? release_kept(thread->tid, &stop) : ptrace_detach(thread->tid, signal);
 	if (error && error->code == HS_ERROR_GONE) {
 		hs_error_destroy(error);
 		error = NULL;

@@ -18,9 +18,12 @@
 struct hs_error *thread_release(const struct process *process, struct frozen_thread *thread,
 				bool *running_ret) HS_MUST_CHECK;
 
-// From now on this thread stays traced, and in its stop, when it is released: who freezes its process is its tracer
-// before and after. 0 = none does.
-void thread_release_keep(pid_t tid);
+// From now on this thread stays traced when it is released: who freezes its process is its tracer before and after. It
+// stays in its stop, or goes on. The stops of its exec and of its end are left to be seen: a freeze does without it
+// there. 0 = none stays traced.
+enum kept_thread { KEPT_IN_STOP, KEPT_GOING_ON };
+void thread_release_keep(pid_t tid, enum kept_thread how);
+bool thread_release_keeps(pid_t tid);
 
 // Lets threads go that are in no stop: in turns, as in collect_threads. Bounded. Overwrites the list. HS_ERROR_TIMEOUT:
 // one is still traced.

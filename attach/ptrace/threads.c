@@ -117,6 +117,17 @@ static struct hs_error *seize_thread(struct freezer *freezer, pid_t tid)
 	return error;
 }
 
+// It has no memory for long, and is its tracer's to be let go to its end.
+static bool is_kept_before_end(pid_t tid)
+{
+	struct stop stop;
+
+	if (!thread_release_keeps(tid))
+		return false;
+	stop = stop_peek(tid);
+	return stop.kind == STOP_SIGNAL && stop.event == HS_PTRACE_EVENT_EXIT;
+}
+
 // Seizes every thread that is not yet in the list (whose first `known` entries are sorted).
 static struct hs_error *seize_new_threads(struct freezer *freezer)
 {
@@ -138,7 +149,7 @@ static struct hs_error *seize_new_threads(struct freezer *freezer)
 		if (known > 0 && bsearch(&key, frozen->threads, known, sizeof(key), compare_tids))
 			continue;
 		if (thread_is_kernel_worker(frozen->process, key.tid, &freezer->user_threads) ||
-		    ending_threads_have(frozen->process, key.tid))
+		    ending_threads_have(frozen->process, key.tid) || is_kept_before_end(key.tid))
 			continue;
 		error = interrupt_check();
 		if (!error)
@@ -249,6 +260,10 @@ static struct hs_error *collect_thread(struct freezer *freezer, struct frozen_th
 			return error ? error : interrupt_check();
 		case STOP_SIGNAL:
 		case STOP_SYSCALL:
+			if (is_kept_before_end(tid)) {
+				*ret = COLLECTED_DEAD;
+				return NULL;
+			}
 			// Any stop takes away a pending interrupt (ptrace_stop in kernel/signal.c): ask again, then let
 			// the signal take its way. The thread stops before it runs another instruction of the program.
 			error = ptrace_interrupt(tid);

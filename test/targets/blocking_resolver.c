@@ -1,14 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks SIGURG while the loader still relocates the program: in the resolver of an indirect function. Ends with exit
-// status 6.
+// Blocks SIGURG while the loader still relocates the program: in the resolver of an indirect function.
+// usage: blocking_resolver [TENTHS [COMMAND ...]]
+// With eight threads it goes on for so many tenths of a second, and allocates in each; then it takes the signal, and
+// ends with exit status 6, and one more for each SIGURG that it gets; or executes the command.
+#include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #define SIGURG_BIT (UINT64_C(1) << 22)
+enum { THREADS = 8, TENTH_US = 100000 };
 
-static int status_of_end(void) { return 6; }
+static volatile sig_atomic_t signals;
+
+static void count_signal(int number)
+{
+	(void)number;
+	signals++;
+}
+
+static int status_of_end(void) { return 6 + signals; }
 
 static int (*resolve(void))(void)
 {
@@ -20,8 +33,42 @@ static int (*resolve(void))(void)
 
 static int chosen(void) __attribute__((ifunc("resolve")));
 
-int main(void)
+static void *allocate(void *unused)
+{
+	for (;;) {
+		free(malloc(100));
+		usleep(1000);
+	}
+	return unused;
+}
+
+static void go_on(int tenths)
+{
+	const struct sigaction action = { .sa_handler = count_signal };
+	pthread_t thread;
+	sigset_t set;
+
+	sigaction(SIGURG, &action, NULL);
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&thread, NULL, allocate, NULL);
+	while (tenths-- > 0) {
+		if (!malloc(1000))
+			abort();
+		usleep(TENTH_US);
+	}
+	sigemptyset(&set);
+	sigaddset(&set, SIGURG);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
+int main(int argc, char **argv)
 {
 	free(malloc(100));
+	if (argc > 1)
+		go_on(atoi(argv[1]));
+	if (argc > 2) {
+		execvp(argv[2], argv + 2);
+		return 1;
+	}
 	return chosen();
 }
