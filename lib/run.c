@@ -6,7 +6,6 @@
 #include "attach/ptrace/follow.h"
 #include "attach/ptrace/launch.h"
 #include "attach/ptrace/stop_wait.h"
-#include "attach/ptrace/thread_release.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
@@ -267,9 +266,8 @@ static bool take_stopped(struct hs_run *run, struct hs_run_event *ret)
 	struct hs_error *error, *lost;
 	bool is_writer = false;
 
-	thread_release_keep(run->follow.tid, KEPT_GOING_ON);
+	follow_through_freeze(&run->follow);
 	error = heap_copy_take(&run->process, HEAP_COPY_RUNNING, &copy);
-	thread_release_keep(0, KEPT_GOING_ON);
 	lost = follow_again(&run->follow);
 	run->is_owed = false;
 	if (lost)

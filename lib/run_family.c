@@ -87,28 +87,12 @@ struct hs_error *run_family_begin(const struct hs_run_options *options, const st
 	return NULL;
 }
 
-static void tell_failure(struct run_family *family, const struct run_member *member, const struct hs_error *error)
+// `what` stands before `words`.
+static void tell(struct run_family *family, const struct run_member *member, const char *what, const char *words)
 {
-	void (*const tell)(const char *, ...) = family->told++ < TOLD_MOST ? hs_warn : hs_verbose;
+	void (*const say)(const char *, ...) = family->told++ < TOLD_MOST ? hs_warn : hs_verbose;
 
-	tell("process %d (%s) is not recorded: %s", (int)member->process.pid, member->name, error->message);
-}
-
-static void tell_late(struct run_family *family, const struct run_member *member)
-{
-	void (*const tell)(const char *, ...) = family->told++ < TOLD_MOST ? hs_warn : hs_verbose;
-
-	tell("process %d (%s) %s", (int)member->process.pid, member->name, hs_run_missed_beginning);
-}
-
-// One that has begun may have other threads by now, of which nobody was told.
-static void follow_others(struct run_member *member)
-{
-	struct hs_error *error = follow_threads_add_others(&member->follow);
-
-	if (error && error->code != HS_ERROR_GONE)
-		hs_verbose("not all threads of process %d are followed: %s", (int)member->process.pid, error->message);
-	hs_error_destroy(error);
+	say("process %d (%s) %s%s", (int)member->process.pid, member->name, what, words);
 }
 
 // Attached at its beginning, or as soon after it as can be, and on.
@@ -122,7 +106,7 @@ static struct hs_error *record(struct run_family *family, struct run_member *mem
 	if (!error)
 		error = hs_attach(&member->process, &family->options->attach, attached);
 	if (member->missed == HS_RUN_MISSED_BEGINNING)
-		follow_others(member);
+		run_member_follow_others(member);
 	member->follow.is_stopped = launch_go_on(&member->process);
 	family->held_ns += hs_monotonic_ns() - began;
 	return error;
@@ -144,9 +128,9 @@ static bool handle_beginning(struct run_family *family, struct run_member *membe
 		return true;
 	}
 	if (error && error->code != HS_ERROR_GONE)
-		tell_failure(family, member, error);
+		tell(family, member, "is not recorded: ", error->message);
 	else if (!error && member->missed == HS_RUN_MISSED_BEGINNING)
-		tell_late(family, member);
+		tell(family, member, "", hs_run_missed_beginning);
 	hs_error_destroy(error);
 	return false;
 }
@@ -316,21 +300,12 @@ static bool look_at_found(struct run_family *family, bool *all_ret, struct hs_ru
 	return false;
 }
 
-static bool look_at_all(struct run_family *family, struct hs_run_event *ret)
-{
-	for (size_t i = 0; i < family->members.count; i++)
-		if (!family->members.items[i]->is_over && look_at(family, family->members.items[i], 0, ret))
-			return true;
-	return false;
-}
-
-// One that slips by comes to no stop (launch_passed.h).
-static bool look_at_held_ones(struct run_family *family, struct hs_run_event *ret)
+static bool look_at_all(struct run_family *family, bool only_held, struct hs_run_event *ret)
 {
 	for (size_t i = 0; i < family->members.count; i++) {
 		struct run_member *member = family->members.items[i];
 
-		if (!member->is_over && member->held && look_at(family, member, 0, ret))
+		if (!member->is_over && (member->held || !only_held) && look_at(family, member, 0, ret))
 			return true;
 	}
 	return false;
@@ -341,12 +316,12 @@ static bool look(struct run_family *family, struct hs_run_event *ret)
 	const uint64_t now = hs_monotonic_ns();
 	bool all;
 
-	if (look_at_found(family, &all, ret) || look_at_held_ones(family, ret))
+	if (look_at_found(family, &all, ret))
 		return true;
 	if (!all && now - family->looked_ns < LOOK_ALL_MS * UINT64_C(1000000))
-		return false;
+		return look_at_all(family, true, ret); // a program that slips by its hold comes to no stop
 	family->looked_ns = now;
-	return look_at_all(family, ret);
+	return look_at_all(family, false, ret);
 }
 
 // Its last heap, and nobody follows it any more.

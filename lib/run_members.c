@@ -2,6 +2,7 @@
 #include "lib/run_members.h"
 
 #include "base/array.h"
+#include "base/log.h"
 #include "lib/dump_path.h"
 
 #include <stdlib.h>
@@ -57,6 +58,15 @@ struct run_member *run_members_find_owner(const struct run_members *members, pid
 		if (!members->items[i]->is_over && follow_threads_take(&members->items[i]->follow, tid))
 			known = members->items[i];
 	return known;
+}
+
+void run_member_follow_others(struct run_member *member)
+{
+	struct hs_error *error = follow_threads_add_others(&member->follow);
+
+	if (error && error->code != HS_ERROR_GONE)
+		hs_verbose("not all threads of process %d are followed: %s", (int)member->process.pid, error->message);
+	hs_error_destroy(error);
 }
 
 void run_member_read_name(struct run_member *member)

@@ -50,6 +50,8 @@ struct run_member *run_members_find(const struct run_members *members, pid_t tid
 // So too where nobody has told of the thread: it is followed from now on.
 struct run_member *run_members_find_owner(const struct run_members *members, pid_t tid);
 
+// One that had begun before it was held may have other threads than its main one, of which nobody was told.
+void run_member_follow_others(struct run_member *member);
 void run_member_read_name(struct run_member *member);
 void run_member_count(const struct run_member *member, struct hs_run_children *tally);
 

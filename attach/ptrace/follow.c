@@ -6,6 +6,7 @@
 #include "attach/ptrace/ptrace_call.h"
 #include "attach/ptrace/seize_guard.h"
 #include "attach/ptrace/stop_wait.h"
+#include "attach/ptrace/thread_release.h"
 #include "base/clock.h"
 
 #include <signal.h>
@@ -33,11 +34,14 @@ struct hs_error *follow_begin(const struct process *process, struct follow *ret)
 	return follow_again(ret);
 }
 
+void follow_through_freeze(const struct follow *follow) { thread_release_keep(follow->tid, KEPT_GOING_ON); }
+
 struct hs_error *follow_again(struct follow *follow)
 {
 	pid_t tid = follow->tid ? follow->tid : follow->process->pid;
 	struct hs_error *error = trace(follow->process, tid);
 
+	thread_release_keep(0, KEPT_GOING_ON);
 	follow->tid = error ? 0 : tid;
 	follow->is_stopped = false; // if it is, it stops for the tracer once more
 	return error;

@@ -42,6 +42,8 @@ enum follow_event {
 // Traces the main thread of a process. HS_ERROR_GONE and others: it is not traced. pre: it is the tool's child, the
 // tool has one thread
 struct hs_error *follow_begin(const struct process *process, struct follow *ret) HS_MUST_CHECK;
+// From now on, until follow_again, the thread stays traced where this tool freezes the process.
+void follow_through_freeze(const struct follow *follow);
 // Again, where nobody traces it. Nothing, where it is still traced.
 struct hs_error *follow_again(struct follow *follow) HS_MUST_CHECK;
 // What has happened since. Never waits; each stop of a thread raises SIGCHLD in the tool. Where the thread ends and

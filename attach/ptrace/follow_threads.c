@@ -210,18 +210,6 @@ static enum follow_event handle_signal(struct follow_threads *follow, struct fol
 	return FOLLOW_NONE;
 }
 
-// At once, so that it makes its call again if the tool is killed next. With the mask that it has outside of the call:
-// one that takes a mask of its own (epoll_pwait) lets signals in, and would miss one that comes before it is made
-// again.
-static struct hs_error *set_back(struct frozen_thread *held)
-{
-	struct hs_error *error = ptrace_get_signal_mask(held->tid, &held->signal_mask);
-
-	if (!error)
-		error = ptrace_set_signal_mask(held->tid, held->signal_mask);
-	return error ? error : ptrace_set_registers(held->tid, &held->registers);
-}
-
 // Its stop is consumed, so that it is not in the way of others (stop_find): there is no signal in it that could be
 // lost.
 static void hold(struct followed_thread *thread, const struct stop *stop)
@@ -234,9 +222,7 @@ static void hold(struct followed_thread *thread, const struct stop *stop)
 	if (!thread->is_group_stop)
 		error = ptrace_get_registers(thread->tid, &held->registers);
 	if (!error && !thread->is_group_stop)
-		held->repeats_call = repeat_call_prepare(&held->registers);
-	if (!error && held->repeats_call)
-		error = set_back(held);
+		error = repeat_call_set_back(held);
 	thread->stands = !error;
 	if (!error)
 		stop_consume(thread->tid);

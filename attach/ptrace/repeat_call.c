@@ -52,6 +52,19 @@ bool repeat_call_prepare(arch_registers *registers)
 	return true;
 }
 
+struct hs_error *repeat_call_set_back(struct frozen_thread *thread)
+{
+	struct hs_error *error;
+
+	thread->repeats_call = repeat_call_prepare(&thread->registers);
+	if (!thread->repeats_call)
+		return NULL;
+	error = ptrace_get_signal_mask(thread->tid, &thread->signal_mask);
+	if (!error)
+		error = ptrace_set_signal_mask(thread->tid, thread->signal_mask);
+	return error ? error : ptrace_set_registers(thread->tid, &thread->registers);
+}
+
 bool status_has_signal(const char *status, uint64_t mask)
 {
 	uint64_t pending = proc_status_number(status, "SigPnd:", 16, 0) | proc_status_number(status, "ShdPnd:", 16, 0);

@@ -2,7 +2,7 @@
 // Waiting calls that end with EINTR when their thread is merely stopped (signal(7), "Interruption of system calls and
 // library functions by stop signals"): the kernel does not repeat them by itself. A freeze would let the program see an
 // error that no signal of its own has caused. So such a thread is set back to before the call, and makes it again when
-// it is released.
+// it is released, or when the tool ends.
 //
 // If a signal with a handler has come meanwhile, the EINTR is the program's own, and stays. One that comes in the last
 // microseconds before the release has its handler run before the repeated call instead of during it: as if it had come
@@ -20,7 +20,13 @@
 // Pure: whether `registers` are those of a thread that was stopped in such a call. Then they are set back to before it.
 bool repeat_call_prepare(arch_registers *registers);
 
-// Right before the release of a thread that was prepared: gives it its signal mask, and the EINTR if that is its own
+// Of a thread in a stop of the tool's making, whose registers were read: repeats_call says whether it was in such a
+// call; then it is set back at once, so that it makes the call again if the tool is killed next. With the mask that it
+// has outside of the call: one that takes a mask of its own (epoll_pwait) lets signals in, and would miss one that
+// comes before it is made again.
+struct hs_error *repeat_call_set_back(struct frozen_thread *thread) HS_MUST_CHECK;
+
+// Right before the release of a thread that was set back: gives it its signal mask, and the EINTR if that is its own
 // after all.
 struct hs_error *repeat_call_settle(const struct process *process, struct frozen_thread *thread) HS_MUST_CHECK;
 

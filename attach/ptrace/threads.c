@@ -236,11 +236,10 @@ static struct hs_error *collect_thread(struct freezer *freezer, struct frozen_th
 				error = keep_from_forbidden_restart(thread);
 			*ret = COLLECTED;
 			// A group stop has interrupted the call already, and not by this tool.
-			if (!error && stop.signal == SIGTRAP && !thread->repeats_call)
-				thread->registers_changed = thread->repeats_call =
-					repeat_call_prepare(&thread->registers);
 			if (!error && thread->repeats_call)
 				error = threads_read_signal_mask(thread);
+			else if (!error && stop.signal == SIGTRAP)
+				error = repeat_call_set_back(thread);
 			thread->stands = !error;
 			if (!error)
 				return NULL;

@@ -229,6 +229,29 @@ static void test_interrupted_calls(void)
 	}
 }
 
+// So too where the tool is killed while the threads stand.
+static void test_interrupted_by_killed(void)
+{
+	for (int receives = 0; receives < 2; receives++) {
+		struct waiting_child child = start_waiting(receives);
+		pid_t tool;
+		int status;
+
+		fflush(stdout);
+		tool = fork();
+		if (tool == 0) {
+			struct frozen_process process;
+
+			must(threads_freeze(held_process(child.pid), 2000, &process));
+			raise(SIGKILL);
+		}
+		waitpid(tool, &status, 0);
+		CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+		CHECK(wait_until(wholly_asleep, child.pid));
+		CHECK_EQUAL(end_waiting(&child), 1);
+	}
+}
+
 static void test_signals(void)
 {
 	struct program program = program_start("ptrace_signals", (const char *const[]){ NULL });
@@ -312,6 +335,7 @@ static int run_all(void)
 		{ "waiting", test_waiting },
 		{ "stopped", test_stopped },
 		{ "interrupted_calls", test_interrupted_calls },
+		{ "interrupted_by_killed", test_interrupted_by_killed },
 		{ "signals", test_signals },
 		{ "spawner", test_spawner },
 		{ "killed", test_killed },
