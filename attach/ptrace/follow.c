@@ -3,6 +3,7 @@
 
 #include "attach/process/thread_facts.h"
 #include "attach/ptrace/followed_resume.h"
+#include "attach/ptrace/left_threads.h"
 #include "attach/ptrace/ptrace_call.h"
 #include "attach/ptrace/seize_guard.h"
 #include "attach/ptrace/stop_wait.h"
@@ -231,6 +232,7 @@ void follow_end(struct follow *follow) { started_processes_deinit(&follow->start
 enum follow_event follow_look(struct follow *follow, unsigned *again_ms_ret)
 {
 	*again_ms_ret = 0;
+	left_threads_look();
 	reap_left(follow);
 	for (;;) {
 		const struct stop stop = follow->tid ? stop_peek(follow->tid) : (struct stop){ .kind = STOP_UNKNOWN };

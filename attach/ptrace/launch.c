@@ -4,6 +4,7 @@
 #include "attach/guard/interrupt.h"
 #include "attach/process/target.h"
 #include "attach/ptrace/launch_steps.h"
+#include "attach/ptrace/left_threads.h"
 #include "attach/ptrace/ptrace_call.h"
 #include "base/inherited_state.h"
 
@@ -145,6 +146,7 @@ struct hs_error *launch_begin(char *const *command, pid_t *pid_ret)
 	struct launch_pipes pipes;
 	struct hs_error *error = start_child(command, &pipes, pid_ret);
 
+	left_threads_are_awaited();
 	if (!error)
 		error = watch_exec(*pid_ret, command[0], pipes.go_in, pipes.said_out);
 	pipes_close(&pipes);

@@ -21,7 +21,8 @@
 
 // Starts a child that executes the command (execvp(3)), with all that this tool was started with
 // (base/inherited_state.h). On success the program has been executed, this tool traces it, and nothing of it has run;
-// it is killed if the tool ends. HS_ERROR_REMOTE: it cannot be executed, and error_number says why; HS_ERROR_GONE: it
+// it is killed if the tool ends; and the tool goes on from then on to look for threads that a freeze has left
+// (left_threads.h, follow_look). HS_ERROR_REMOTE: it cannot be executed, and error_number says why; HS_ERROR_GONE: it
 // was killed meanwhile; HS_ERROR_SYSTEM, HS_ERROR_INTERRUPTED: no child is left. pre: the tool has one thread
 struct hs_error *launch_begin(char *const *command, pid_t *pid_ret) HS_MUST_CHECK;
 

@@ -3,6 +3,7 @@
 
 #include "attach/process/thread_facts.h"
 #include "attach/ptrace/ending_threads.h"
+#include "attach/ptrace/left_threads.h"
 #include "attach/ptrace/ptrace_call.h"
 #include "attach/ptrace/repeat_call.h"
 #include "attach/ptrace/stop_wait.h"
@@ -85,6 +86,8 @@ struct hs_error *threads_release_running(const struct process *process, struct f
 				threads[left++] = threads[i];
 		}
 		count = left;
+		if (count > 0 && hs_monotonic_ns() >= deadline && left_threads_add(threads, count))
+			break;
 		if (count > 0 && hs_monotonic_ns() >= deadline)
 			return hs_error_join(
 				error,

@@ -26,7 +26,7 @@ void thread_release_keep(pid_t tid, enum kept_thread how);
 bool thread_release_keeps(pid_t tid);
 
 // Lets threads go that are in no stop: in turns, as in collect_threads. Bounded. Overwrites the list. HS_ERROR_TIMEOUT:
-// one is still traced.
+// one is still traced, and nobody looks for it (left_threads.h).
 struct hs_error *threads_release_running(const struct process *process, struct frozen_thread *threads,
 					 size_t count) HS_MUST_CHECK;
 

@@ -420,6 +420,31 @@ def first_child(pid):
     return int(read_text(f"/proc/{pid}/task/{pid}/children").split()[0])
 
 
+def left_threads():
+    """A thread that does not stop for a profile goes on when it wakes, and so does heapsnap, though neither has the time that a freeze has."""
+    prefix, program, directory = [], HEAPSNAP, temporary_directory()
+    target = os.path.join(directory, "run_command")
+    subprocess.run(["cp", PROGRAM, target], check=True)
+    if os.geteuid() == 0:
+        os.chmod(directory, 0o777)
+        prefix, program = as_user(1234), copy_for_everybody()  # root's commands are not stopped
+    tool = start([*prefix, program, "run", "--on", "USR2", "-o", os.path.join(directory, "out.pb.gz"), "--", target, "vforks", "9", "join", "return", "4"],
+                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+    def has_vforked():
+        try:
+            pid = first_child(tool.pid)
+            return "D" in [status_fields(pid, tid, ["State"])["State"][0] for tid in os.listdir(f"/proc/{pid}/task")]
+        except (IndexError, OSError):
+            return False
+
+    wait_until(has_vforked, "a thread waits for its vfork child")
+    tool.send_signal(signal.SIGUSR2)
+    said = tool.communicate(timeout=60)[1].decode()
+    check_equal((tool.returncode, "did not stop in time" in said, "watchdog" in said), (4, True, False), said)
+    say("  a thread that does not stop for a profile goes on later")
+
+
 def first_process():
     """As the first process of a container it waits for processes whose parents have ended, and hands signals on."""
     if os.geteuid() != 0:
@@ -494,4 +519,4 @@ def ordinary_user():
     say("  an ordinary user's, with profiles meanwhile; not a set-user-ID program")
 
 
-run_cases([beginning, ends, threads, executes, streams, signals, terminal, stopped, meanwhile, views, refused, anyway, steps, killed, signal_masks, ended_early, blocked_before, begun_before, little_live, first_process, ordinary_user], "run")
+run_cases([beginning, ends, threads, executes, streams, signals, terminal, stopped, meanwhile, views, refused, anyway, steps, killed, signal_masks, ended_early, blocked_before, begun_before, little_live, left_threads, first_process, ordinary_user], "run")

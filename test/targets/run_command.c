@@ -12,9 +12,14 @@
 //   fork              a child allocates and ends
 //   vfork SECONDS     a child that shares its memory sleeps for so long and ends
 //   spawn NUMBER      so many children, one after the other, are this program and return 7 (posix_spawn)
-//   wait MS NUMBER    so often for so long, in a call that a stop ends early; EINTR, which no signal has caused, ends
-//   it stop              by SIGSTOP exec PROGRAM ...  becomes another program return N, _exit N raise NUMBER      with
-//   its default action crash             by a null pointer
+//   vforks SECONDS    the same in another thread, while the rest goes on
+//   join              waits for that thread
+//   wait MS NUMBER    so often for so long, in a call that a stop ends early; EINTR without a signal ends it
+//   stop              by SIGSTOP
+//   exec PROGRAM ...  becomes another program
+//   return N, _exit N
+//   raise NUMBER      with its default action
+//   crash             by a null pointer
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -182,6 +187,23 @@ static void vfork_child(double seconds)
 		exit(91);
 }
 
+static pthread_t vforking;
+
+static void *vfork_in_thread(void *seconds)
+{
+	vfork_child(*(double *)seconds);
+	return NULL;
+}
+
+static void vfork_beside(double how_long)
+{
+	static double seconds;
+
+	seconds = how_long;
+	if (pthread_create(&vforking, NULL, vfork_in_thread, &seconds) != 0)
+		exit(89);
+}
+
 static void wait_in_call(int milliseconds, int count)
 {
 	struct epoll_event event;
@@ -291,6 +313,10 @@ static void do_word(const char *what)
 		fork_child();
 	else if (strcmp(what, "vfork") == 0)
 		vfork_child(atof(word()));
+	else if (strcmp(what, "vforks") == 0)
+		vfork_beside(atof(word()));
+	else if (strcmp(what, "join") == 0)
+		pthread_join(vforking, NULL);
 	else if (strcmp(what, "wait") == 0)
 		wait_in_calls();
 	else if (strcmp(what, "spawn") == 0)
