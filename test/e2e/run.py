@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-from harness import (HEAPSNAP, as_user, check, check_equal, copy_for_everybody, heapsnap, is_attached, leave_out, read_text, run_cases, say, start, status_fields,
+from harness import (HEAPSNAP, as_user, check, check_equal, copy_for_everybody, heapsnap, leave_out, only_child, read_text, run_cases, say, start, status_fields,
                      target_path, temporary_directory, wait_until)
 from profiles import by_innermost
 
@@ -367,84 +367,6 @@ def little_live():
     say("  little live at the end: who allocated most")
 
 
-def blocked_before():
-    """A program that blocks the signal by which it would be held, before it begins, and ends at once, is not recorded, which is told; it does
-    what it does."""
-    program = target_path("blocking_resolver")
-    reason = "it had blocked SIGURG before it began, by which it is held there"
-    for options, words, said in (([], [program], f"the command is not recorded: {reason}"),
-                                 ([], ["sh", "-c", f"exec {program}"], f"has executed another program, which is not recorded: {reason}"),
-                                 (["--children"], ["sh", "-c", f"{program}; exit $?"], f"(blocking_resolv) is not recorded: {reason}")):
-        result = heapsnap("run", *options, "--", *words)
-        check_equal(result.status, 6, str(result))
-        check(said in result.stderr, str(result))
-    say("  SIGURG blocked before the beginning: told as not recorded")
-
-
-def begun_before():
-    """One that goes on is recorded as soon as it is seen to have begun. The signal, taken back, does not reach it."""
-    program = target_path("blocking_resolver")
-    words = r"process \d+ (\(blocking_resolv\) )?had begun before it could be held, since SIGURG did not reach it: it is recorded from now on"
-    command = [PROGRAM, "return", "5"]
-    for options, words_of_command, status, count in (([], [program, "8"], 6, 1), ([], ["sh", "-c", f"exec {program} 8"], 6, 1),
-                                                     (["--children"], [program, "8"], 6, 1),
-                                                     (["--children"], ["sh", "-c", f"{program} 8; exit $?"], 6, 1),
-                                                     ([], [program, "8", *command], 5, 1), ([], [program, "0", *command], 5, 0),
-                                                     (["--children"], [program, "8", *command], 5, 1),
-                                                     (["--children"], [program, "5", "sh", "-c", f"{PROGRAM} return 3; exit 5"], 5, 1)):
-        result = heapsnap("run", *options, "--", *words_of_command)
-        check_equal((result.status, len(re.findall(words, result.stderr))), (status, count), f"{words_of_command}: {result}")
-        check("not recorded:" not in result.stderr and "Nothing lost" in result.stderr, str(result))
-        is_late = count > 0 and status == 6 and not (options and words_of_command[0] == "sh")  # the one that is told at the end
-        check_equal("allocated since attach (" in result.stderr, is_late, str(result))
-        check_equal("older than the attach" in result.stderr, is_late, str(result))
-    for options in ([], ["--children"]):  # from then on nothing ends it with heapsnap
-        for number, status in ((signal.SIGKILL, None), (signal.SIGTERM, -signal.SIGTERM)):
-            tool = start([HEAPSNAP, "run", *options, "--", program, "30"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                         stderr=subprocess.PIPE)
-            check(re.search(words, tool.stderr.readline().decode()), "what is said first")
-            pid = first_child(tool.pid)
-            wait_until(lambda: is_attached(pid), "it is recorded")
-            tool.send_signal(number)
-            if status is None:
-                tool.wait(60)
-                time.sleep(0.3)
-                check(status_fields(pid, pid, ["State"])["State"][0] not in "ZX", "it goes on")
-                os.kill(pid, signal.SIGKILL)
-            else:  # handed on
-                check_equal(tool.wait(60), status, "the end")
-    say("  SIGURG blocked, and the program goes on: recorded from when it is seen")
-
-
-def first_child(pid):
-    return int(read_text(f"/proc/{pid}/task/{pid}/children").split()[0])
-
-
-def left_threads():
-    """A thread that does not stop for a profile goes on when it wakes, and so does heapsnap, though neither has the time that a freeze has."""
-    prefix, program, directory = [], HEAPSNAP, temporary_directory()
-    target = os.path.join(directory, "run_command")
-    subprocess.run(["cp", PROGRAM, target], check=True)
-    if os.geteuid() == 0:
-        os.chmod(directory, 0o777)
-        prefix, program = as_user(1234), copy_for_everybody()  # root's commands are not stopped
-    tool = start([*prefix, program, "run", "--on", "USR2", "-o", os.path.join(directory, "out.pb.gz"), "--", target, "vforks", "9", "join", "return", "4"],
-                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-
-    def has_vforked():
-        try:
-            pid = first_child(tool.pid)
-            return "D" in [status_fields(pid, tid, ["State"])["State"][0] for tid in os.listdir(f"/proc/{pid}/task")]
-        except (IndexError, OSError):
-            return False
-
-    wait_until(has_vforked, "a thread waits for its vfork child")
-    tool.send_signal(signal.SIGUSR2)
-    said = tool.communicate(timeout=60)[1].decode()
-    check_equal((tool.returncode, "did not stop in time" in said, "watchdog" in said), (4, True, False), said)
-    say("  a thread that does not stop for a profile goes on later")
-
-
 def first_process():
     """As the first process of a container it waits for processes whose parents have ended, and hands signals on."""
     if os.geteuid() != 0:
@@ -477,9 +399,9 @@ def first_process():
             process = start([*prefix, *wrapper, HEAPSNAP, "run", "-q", *option, "--", sys.executable, "-c", listener,
                              *[str(number.value) for number in numbers]], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
             check_equal(process.stdout.readline(), b"ready\n", "first line")
-            tool = first = first_child(process.pid)
+            tool = first = only_child(process.pid)
             if wrapper:
-                tool = first_child(first)
+                tool = only_child(first)
             for number in numbers:
                 os.kill(tool, number)
                 check_equal(process.stdout.readline(), f"{number.value}\n".encode(), f"{number} arrives, {wrapper} {option}")
@@ -508,7 +430,7 @@ def ordinary_user():
                   target, "work", "30"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                  env={**os.environ, "HEAPSNAP_STOP_AT": "copy the table"})
     wait_until(lambda: status_fields(tool.pid, tool.pid, ["State"])["State"].startswith("T"), "heapsnap stops while the command is frozen")
-    os.kill(first_child(tool.pid), signal.SIGKILL)
+    os.kill(only_child(tool.pid), signal.SIGKILL)
     tool.send_signal(signal.SIGCONT)
     said = tool.communicate(timeout=60)[1]
     check_equal(tool.returncode, -9, f"killed while it was frozen: {said}")
@@ -519,4 +441,4 @@ def ordinary_user():
     say("  an ordinary user's, with profiles meanwhile; not a set-user-ID program")
 
 
-run_cases([beginning, ends, threads, executes, streams, signals, terminal, stopped, meanwhile, views, refused, anyway, steps, killed, signal_masks, ended_early, blocked_before, begun_before, little_live, left_threads, first_process, ordinary_user], "run")
+run_cases([beginning, ends, threads, executes, streams, signals, terminal, stopped, meanwhile, views, refused, anyway, steps, killed, signal_masks, ended_early, little_live, first_process, ordinary_user], "run")
