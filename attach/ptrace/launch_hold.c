@@ -6,6 +6,7 @@
 #include "attach/ptrace/launch_moment.h"
 #include "attach/ptrace/launch_passed.h"
 #include "attach/ptrace/launch_steps.h"
+#include "attach/ptrace/left_threads.h"
 #include "attach/ptrace/ptrace_call.h"
 #include "attach/ptrace/thread_release.h"
 #include "base/clock.h"
@@ -160,6 +161,7 @@ struct hs_error *launch_held_look(struct launch_held *held, enum launch_progress
 {
 	const pid_t pid = held->holding.process->pid;
 
+	left_threads_look();
 	for (;;) {
 		const struct stop stop = stop_peek(pid);
 		struct stop now;

@@ -21,7 +21,7 @@
 // ns
 static const uint64_t PAUSE = UINT64_C(100000000), PAUSE_MOST = UINT64_C(10000000000),
 		      STOP_TIMEOUT = UINT64_C(200000000);
-enum { FREEZE_MS = 1000 };
+enum { FREEZE_MS = 300 }; // others of a family may wait for the tool meanwhile
 
 // The process as it numbers itself, which kill(2) tells of a sender. 0 = not known.
 static pid_t own_id(const struct process *process)

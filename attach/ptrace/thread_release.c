@@ -24,6 +24,14 @@ void thread_release_keep(pid_t tid, enum kept_thread how)
 	kept_how = how;
 }
 
+enum kept_thread thread_release_keep_so(enum kept_thread how)
+{
+	const enum kept_thread before = kept_how;
+
+	kept_how = how;
+	return before;
+}
+
 bool thread_release_keeps(pid_t tid) { return tid == kept; }
 
 static struct hs_error *write_registers(struct frozen_thread *thread)

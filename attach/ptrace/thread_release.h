@@ -23,6 +23,8 @@ struct hs_error *thread_release(const struct process *process, struct frozen_thr
 // there. 0 = none stays traced.
 enum kept_thread { KEPT_IN_STOP, KEPT_GOING_ON };
 void thread_release_keep(pid_t tid, enum kept_thread how);
+// For the same thread; what it was before.
+enum kept_thread thread_release_keep_so(enum kept_thread how);
 bool thread_release_keeps(pid_t tid);
 
 // Lets threads go that are in no stop: in turns, as in collect_threads. Bounded. Overwrites the list. HS_ERROR_TIMEOUT:

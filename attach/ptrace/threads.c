@@ -461,6 +461,7 @@ struct hs_error *threads_run_on(struct frozen_process *frozen, bool (*chosen)(co
 	struct freezer freezer = { .frozen = frozen };
 	struct hs_error *error = NULL;
 	size_t left = 0;
+	const enum kept_thread how = thread_release_keep_so(KEPT_GOING_ON);
 
 	priority_boost_lower();
 	for (size_t i = 0; i < frozen->count; i++) {
@@ -472,6 +473,7 @@ struct hs_error *threads_run_on(struct frozen_process *frozen, bool (*chosen)(co
 		if (stays)
 			frozen->threads[left++] = *thread;
 	}
+	thread_release_keep_so(how);
 	frozen_maps_forget(frozen); // only now, for `chosen` may look into them
 	freezer.room = frozen->count;
 	frozen->count = left;

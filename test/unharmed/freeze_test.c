@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Freezing and thawing leaves no mark on any kind of program.
 #include "attach/process/thread_facts.h"
+#include "attach/ptrace/ptrace_call.h"
 #include "attach/ptrace/stop_wait.h"
+#include "attach/ptrace/thread_release.h"
 #include "attach/ptrace/threads.h"
 #include "check.h"
 #include "harness.h"
@@ -14,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -114,6 +117,86 @@ static void test_computing(void)
 		freeze_and_thaw(program.pid, NULL);
 	CHECK(!anything_stopped_or_traced(program.pid));
 	CHECK_EQUAL(program_finish(&program, NULL, 0), 0);
+}
+
+// Counts, in memory that is shared with this process.
+static pid_t start_counting(volatile unsigned long **counter_ret)
+{
+	volatile unsigned long *counter =
+		mmap(NULL, sizeof(*counter), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t pid;
+
+	if (counter == MAP_FAILED)
+		exit(2);
+	pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			++*counter;
+	}
+	*counter_ret = counter;
+	return pid;
+}
+
+static bool goes_on(volatile unsigned long *counter)
+{
+	const unsigned long before = *counter;
+
+	for (int i = 0; i < 1000 && *counter == before; i++)
+		nap(1);
+	return *counter != before;
+}
+
+// An interrupt that comes right behind the stop of the freeze makes a second one, which is its tracer's.
+static bool goes_on_by_itself(pid_t pid, volatile unsigned long *counter)
+{
+	struct frozen_process process;
+
+	for (int i = 0; i < 10; i++) {
+		must(threads_freeze(held_process(pid), 2000, &process));
+		must(threads_thaw(&process));
+		if (goes_on(counter))
+			return true;
+		must(ptrace_continue(pid, 0));
+	}
+	return false;
+}
+
+static bool choose_all(const struct frozen_thread *thread, void *context)
+{
+	(void)thread, (void)context;
+	return true;
+}
+
+// A thread that is traced before stays so: in its stop, or running.
+static void test_kept(void)
+{
+	volatile unsigned long *counter;
+	const pid_t pid = start_counting(&counter);
+	struct frozen_process process;
+	unsigned long before;
+
+	CHECK_EQUAL(ptrace_seize(pid, HS_PTRACE_OPTIONS), 0);
+	thread_release_keep(pid, KEPT_GOING_ON);
+	CHECK(goes_on_by_itself(pid, counter));
+	CHECK_EQUAL(status_of(pid, pid, "TracerPid:", 10), (unsigned long)getpid());
+
+	thread_release_keep(pid, KEPT_IN_STOP);
+	must(threads_freeze(held_process(pid), 2000, &process));
+	before = *counter;
+	for (int i = 0; i < 1000 && *counter == before; i++)
+		must(threads_run_on(&process, choose_all, NULL, 5000, 2000));
+	CHECK(*counter != before);
+	before = *counter;
+	must(threads_thaw(&process));
+	CHECK_EQUAL(stop_peek(pid).kind, STOP_EVENT);
+	CHECK_EQUAL(status_of(pid, pid, "TracerPid:", 10), (unsigned long)getpid());
+	nap(20);
+	CHECK_EQUAL(*counter, before);
+	thread_release_keep(0, KEPT_IN_STOP);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, __WALL);
+	munmap((void *)counter, sizeof(*counter));
 }
 
 static void test_waiting(void)
@@ -332,6 +415,7 @@ static int run_all(void)
 		{ "priority_boost", test_priority_boost },
 		{ "registers", test_registers },
 		{ "computing", test_computing },
+		{ "kept", test_kept },
 		{ "waiting", test_waiting },
 		{ "stopped", test_stopped },
 		{ "interrupted_calls", test_interrupted_calls },
