@@ -39,7 +39,7 @@ _Static_assert((int)LAUNCH_MISSED_CONSTRUCTORS == HS_RUN_MISSED_CONSTRUCTORS &&
 	       "one is made of the other");
 
 const char hs_run_missed_beginning[] =
-	"had begun before it could be held, since SIGURG did not reach it: it is recorded "
+	"had begun before it could be held, since the signal for that did not reach it: it is recorded "
 	"from now on, and what it allocated before is not";
 
 struct hs_run {
@@ -103,10 +103,19 @@ static struct hs_error *record_begun(struct hs_run *run, struct hs_attach_result
 	hs_error_destroy(lost);
 	if (!error)
 		return NULL;
-	interrupt_clear(); // that has ended the attach, and nothing else
-	error = hs_error_prefix(error, "it had begun before it could be held");
-	error->code = HS_ERROR_GONE;
-	return error;
+	lost = hs_error_create(HS_ERROR_GONE, "it had begun before it could be held: %s", error->message);
+	hs_error_destroy(error);
+	return lost;
+}
+
+// What has come while the command was brought to its beginning is for it, where it runs. A terminal has sent SIGINT to
+// both.
+static void hand_on_interrupt(const struct hs_run *run)
+{
+	const int number = interrupt_signal_take();
+
+	if (number && number != SIGINT)
+		kill(run->process.pid, number);
 }
 
 // From the stop of an exec: brings the program to its beginning, attaches, and lets it run, followed. On failure it
@@ -117,6 +126,7 @@ static struct hs_error *record(struct hs_run *run, int on_end, struct hs_attach_
 	struct launch_keeper keeper;
 	struct hs_error *error = launch_keeper_begin(&run->process, on_end, &keeper);
 
+	run->missed = HS_RUN_MISSED_NOTHING;
 	if (error)
 		return error;
 	error = launch_hold(&run->process, &missed);
@@ -202,6 +212,7 @@ struct hs_error *hs_run_begin(const struct hs_run_options *options, struct hs_ru
 		return error;
 	}
 	run_signals_begin(options->on_signal, &run->signals);
+	hand_on_interrupt(run);
 	if (options->every_ns)
 		run->next_ns = hs_monotonic_ns() + options->every_ns;
 	*ret = run;
@@ -316,6 +327,7 @@ static void record_again(struct hs_run *run, struct hs_run_event *ret)
 	ret->error = record(run, SIGCONT, &ret->attached);
 	ret->missed = run->missed;
 	run_signals_begin(run->options.on_signal, &run->signals);
+	hand_on_interrupt(run);
 	if (!ret->error || run->missed == HS_RUN_MISSED_BEGINNING)
 		return;
 	// It runs on, whatever became of it.
@@ -347,14 +359,6 @@ static void describe_end(struct hs_run *run, struct hs_run_event *ret)
 		return;
 	while (waitpid(run->process.pid, &ret->status, __WALL) < 0 && errno == EINTR)
 		;
-}
-
-// Of one that is not followed.
-static enum follow_event look_plainly(const struct hs_run *run)
-{
-	const struct stop stop = stop_peek(run->process.pid);
-
-	return stop.kind == STOP_EXITED || stop.kind == STOP_UNKNOWN ? FOLLOW_ENDED : FOLLOW_NONE;
 }
 
 static void look_for_children(struct hs_run *run)
@@ -393,7 +397,7 @@ void hs_run_next(struct hs_run *run, struct hs_run_event *ret)
 		bool is_due = false;
 
 		switch (run->follow.tid || run->follow.process ? follow_look(&run->follow, &again_ms)
-							       : look_plainly(run)) {
+							       : follow_look_untraced(&run->process)) {
 		case FOLLOW_EXECUTED:
 			record_again(run, ret);
 			return;

@@ -61,7 +61,7 @@ struct hs_error *run_family_begin(const struct hs_run_options *options, const st
 {
 	struct run_family *family = calloc(1, sizeof(*family));
 	struct process process;
-	struct run_member *member;
+	struct run_member *member = NULL;
 	struct hs_error *error = family ? process_open(command->pid, &process) : &hs_error_no_memory;
 
 	*ret = NULL;
@@ -80,6 +80,8 @@ struct hs_error *run_family_begin(const struct hs_run_options *options, const st
 		error = follow_threads_begin(&member->process, &member->follow);
 	}
 	if (error) {
+		for (size_t i = 0; member && i < member->follow.count; i++)
+			follow_threads_let_go(member->follow.threads[i].tid);
 		run_family_end(family);
 		return error;
 	}

@@ -26,6 +26,14 @@ void interrupt_install(void)
 
 void interrupt_clear(void) { interrupting_signal = 0; }
 
+int interrupt_signal_take(void)
+{
+	const int number = interrupting_signal;
+
+	interrupting_signal = 0;
+	return number;
+}
+
 bool interrupt_signal_came(void) { return interrupting_signal != 0; }
 
 struct hs_error *interrupt_signal_check(void)

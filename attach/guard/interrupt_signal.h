@@ -14,6 +14,9 @@ void interrupt_install(void);
 bool interrupt_signal_came(void);
 struct hs_error *interrupt_signal_check(void) HS_MUST_CHECK;
 
+// Its number, and from then on none has come; 0 = none had.
+int interrupt_signal_take(void);
+
 // The work that a signal has ended is undone: what comes now is done, until the next one.
 void interrupt_clear(void);
 

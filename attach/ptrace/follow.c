@@ -5,6 +5,7 @@
 #include "attach/ptrace/followed_resume.h"
 #include "attach/ptrace/left_threads.h"
 #include "attach/ptrace/ptrace_call.h"
+#include "attach/ptrace/repeat_call.h"
 #include "attach/ptrace/seize_guard.h"
 #include "attach/ptrace/stop_wait.h"
 #include "attach/ptrace/thread_release.h"
@@ -250,6 +251,7 @@ enum follow_event follow_look(struct follow *follow, unsigned *again_ms_ret)
 			return executed(follow);
 		case STOP_EVENT:
 			follow->is_stopped = stop.signal != SIGTRAP;
+			repeat_call_set_back_from(follow->tid, &stop);
 			error = follow->is_stopped ? ptrace_listen(follow->tid) : ptrace_continue(follow->tid, 0);
 			hs_error_destroy(error);
 			break;
@@ -265,6 +267,15 @@ enum follow_event follow_look(struct follow *follow, unsigned *again_ms_ret)
 			break;
 		}
 	}
+}
+
+enum follow_event follow_look_untraced(const struct process *process)
+{
+	enum stop_kind kind;
+
+	left_threads_look(); // one that has ended and is not reaped keeps the end of its process from being told
+	kind = stop_peek(process->pid).kind;
+	return kind == STOP_EXITED || kind == STOP_UNKNOWN ? FOLLOW_ENDED : FOLLOW_NONE;
 }
 
 void follow_go_on(struct follow *follow)

@@ -49,6 +49,8 @@ struct hs_error *follow_again(struct follow *follow) HS_MUST_CHECK;
 // What has happened since. Never waits; each stop of a thread raises SIGCHLD in the tool. Where the thread ends and
 // others may live on, that is looked at again within *again_ms_ret (0 = nothing is to be looked at).
 enum follow_event follow_look(struct follow *follow, unsigned *again_ms_ret);
+// So too of a child that is not followed: FOLLOW_ENDED or FOLLOW_NONE.
+enum follow_event follow_look_untraced(const struct process *process);
 // Sees what children it has now.
 void follow_look_for_children(struct follow *follow);
 void follow_end(struct follow *follow);

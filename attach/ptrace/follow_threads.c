@@ -19,7 +19,7 @@
 // proportional to the threads, also where these stop slowly, one after the other.
 enum { MISSES_MOST = 16 };
 
-// For how long an exec of the process is waited for before a thread of it is not followed.
+// For how long a thread is asked for again that cannot be traced for an exec after the other.
 #define SEIZE_NS UINT64_C(1000000000)
 
 static const unsigned long OPTIONS = HS_PTRACE_OPTIONS | HS_PTRACE_TRACE_EXIT | HS_PTRACE_TRACE_MADE;

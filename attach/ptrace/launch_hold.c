@@ -8,6 +8,7 @@
 #include "attach/ptrace/launch_steps.h"
 #include "attach/ptrace/left_threads.h"
 #include "attach/ptrace/ptrace_call.h"
+#include "attach/ptrace/repeat_call.h"
 #include "attach/ptrace/thread_release.h"
 #include "base/clock.h"
 
@@ -28,6 +29,8 @@ static struct hs_error *go_on_to_moment(struct holding *holding, enum arrival *r
 	const struct stop stop = stop_wait(pid, hs_monotonic_ns() + LOOK_NS, true);
 	struct hs_error *error = interrupt_check();
 	bool is_it = false;
+
+	left_threads_look();
 
 	if (error)
 		return error;
@@ -101,8 +104,10 @@ struct hs_error *launch_hold(const struct process *process, enum launch_missed *
 		return error;
 	if (arrival == AT_MOMENT)
 		return leave_stopped(process->pid);
-	*missed_ret = LAUNCH_MISSED_BEGINNING;
-	return ptrace_detach(process->pid, 0);
+	error = ptrace_detach(process->pid, 0);
+	if (!error)
+		*missed_ret = LAUNCH_MISSED_BEGINNING;
+	return error;
 }
 
 // To guard a process with filters the tool goes on in a child, which would not be the tracer of those that it follows.
@@ -198,6 +203,7 @@ static struct hs_error *resume(const struct process *process, const struct stop 
 
 	if (error)
 		return error;
+	repeat_call_set_back_from(process->pid, stop);
 	return stop_is_group_stop(stop) ? ptrace_listen(process->pid) : launch_pass(process->pid, stop);
 }
 

@@ -8,6 +8,7 @@
 #include "attach/ptrace/launch_passed.h"
 #include "attach/ptrace/launch_steps.h"
 #include "attach/ptrace/ptrace_call.h"
+#include "attach/ptrace/repeat_call.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/proc_maps.h"
@@ -220,6 +221,7 @@ struct hs_error *holding_pass(struct holding *holding, const struct stop *stop)
 	holding->is_stopped = holding->is_followed && stop_is_group_stop(stop);
 	if (holding->is_stopped)
 		return ptrace_listen(holding->process->pid);
+	repeat_call_set_back_from(holding->process->pid, stop);
 	return launch_pass(holding->process->pid, stop);
 }
 
@@ -254,7 +256,8 @@ static struct hs_error *take_place(struct holding *holding, const struct stop *s
 	const bool is_entry = place == &holding->places[PLACE_ENTRY];
 	struct hs_error *error;
 
-	*is_there_ret = is_entry || loader_is_done(holding);
+	// After a late signal it is a library that is loaded by the program.
+	*is_there_ret = is_entry || (loader_is_done(holding) && !holding->has_slipped);
 	*missed_ret = is_entry && holding->after_constructors ? LAUNCH_MISSED_CONSTRUCTORS : LAUNCH_MISSED_NOTHING;
 	if (place->signal && !*is_there_ret)
 		return ptrace_continue(holding->process->pid, 0); // without the signal
@@ -288,6 +291,7 @@ struct hs_error *holding_take_stop(struct holding *holding, const struct stop *s
 	error = holding_is_late_signal(holding, stop, &is_late);
 	if (error)
 		return error;
+	holding->has_slipped |= is_late;
 	return is_late ? ptrace_continue(holding->process->pid, 0) : holding_pass(holding, stop);
 }
 

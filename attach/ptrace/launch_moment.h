@@ -32,6 +32,7 @@ struct holding {
 	bool after_constructors;  // at the entry point constructors have run
 	bool is_followed;         // launch_held: it stays in stops of the whole process
 	bool is_stopped;          // in one of these
+	bool has_slipped;         // a signal of the place has come late: it is proved in a freeze that it has begun
 	bool has_passed;          // it has begun without coming to a stop, and stands before its end
 	// For launch_passed.c:
 	uint64_t own_biases[HOLDING_OWN]; // load biases of what the loader lists besides libraries

@@ -94,8 +94,8 @@ static bool has_begun(const struct holding *holding, const struct frozen_process
 	return loader_has_added(holding);
 }
 
-// By a thread of the process itself, that it does not come when it is unblocked. Of two that are pending, one sent by
-// another, there is one in the end either way.
+// By a thread of the process itself, that it does not come when it is unblocked. One that another has sent meanwhile is
+// one with it: a signal is pending once (legacy_queue in kernel/signal.c).
 static struct hs_error *take_signal_back(const struct holding *holding, struct frozen_process *frozen, int signal)
 {
 	const uint64_t set = UINT64_C(1) << (signal - 1);
@@ -142,6 +142,7 @@ static struct hs_error *take_in_freeze(struct holding *holding, bool *ret)
 	struct hs_error *error;
 
 	thread_release_keep(holding->process->pid, KEPT_IN_STOP);
+	standstill_add_up(); // of its own, however many there were
 	error = threads_freeze(holding->process, FREEZE_MS, &frozen);
 	if (!error) {
 		*ret = has_begun(holding, &frozen);
@@ -151,6 +152,7 @@ static struct hs_error *take_in_freeze(struct holding *holding, bool *ret)
 			error = take_signal_back_if_pending(holding, &frozen, signal);
 		error = hs_error_join(error, threads_thaw(&frozen));
 	}
+	standstill_done();
 	thread_release_keep(0, KEPT_IN_STOP);
 	return error;
 }
@@ -194,10 +196,16 @@ struct hs_error *holding_take_passed(struct holding *holding, bool *ret)
 		hs_error_destroy(error); // behind an exec, or before its end
 		return NULL;
 	}
-	if (*ret || (error && error->code != HS_ERROR_TIMEOUT && error->code != HS_ERROR_REFUSED))
+	if (error && !*ret && (error->code == HS_ERROR_GONE || error->code == HS_ERROR_INTERRUPTED))
 		return error;
-	hs_error_destroy(error); // some thread does not stop now
+	if (error)
+		hs_verbose("process %d %s: %s", (int)holding->process->pid, *ret ? "has begun" : "may have begun",
+			   error->message);
+	hs_error_destroy(error); // some thread does not stop now, say: it is no reason to end a program that has begun
+	if (*ret)
+		return NULL;
 	if (holding->pause_ns < PAUSE_MOST)
 		holding->pause_ns *= 2;
-	return holding_pass(holding, &stop);
+	stop = stop_peek(holding->process->pid);
+	return stop.kind == STOP_EVENT ? holding_pass(holding, &stop) : NULL;
 }

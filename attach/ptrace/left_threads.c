@@ -2,6 +2,7 @@
 #include "attach/ptrace/left_threads.h"
 
 #include "attach/ptrace/ptrace_call.h"
+#include "attach/ptrace/repeat_call.h"
 #include "attach/ptrace/stop_wait.h"
 #include "base/array.h"
 
@@ -38,6 +39,7 @@ static bool let_go(pid_t tid)
 		return false;
 	if (stop.kind == STOP_EXITED || stop.kind == STOP_EXEC)
 		stop_consume(tid);
+	repeat_call_set_back_from(tid, &stop);
 	if (stop.kind != STOP_EXITED && stop.kind != STOP_UNKNOWN)
 		hs_error_destroy(ptrace_detach(tid, stop.kind == STOP_SIGNAL && !stop.event ? stop.signal : 0));
 	return true;

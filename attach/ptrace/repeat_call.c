@@ -7,6 +7,7 @@
 #include "base/proc_status.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 
@@ -63,6 +64,19 @@ struct hs_error *repeat_call_set_back(struct frozen_thread *thread)
 	if (!error)
 		error = ptrace_set_signal_mask(thread->tid, thread->signal_mask);
 	return error ? error : ptrace_set_registers(thread->tid, &thread->registers);
+}
+
+void repeat_call_set_back_from(pid_t tid, const struct stop *stop)
+{
+	struct frozen_thread thread = { .tid = tid };
+	struct hs_error *error;
+
+	if (stop->kind != STOP_EVENT || stop->signal != SIGTRAP)
+		return;
+	error = ptrace_get_registers(tid, &thread.registers);
+	if (!error)
+		error = repeat_call_set_back(&thread);
+	hs_error_destroy(error); // killed in its stop
 }
 
 bool status_has_signal(const char *status, uint64_t mask)

@@ -12,6 +12,7 @@
 #define HEAPSNAP_ATTACH_PTRACE_REPEAT_CALL_H
 
 #include "attach/ptrace/frozen_process.h"
+#include "attach/ptrace/stop_wait.h"
 #include "base/error.h"
 #include "base/process.h"
 
@@ -25,6 +26,9 @@ bool repeat_call_prepare(arch_registers *registers);
 // has outside of the call: one that takes a mask of its own (epoll_pwait) lets signals in, and would miss one that
 // comes before it is made again.
 struct hs_error *repeat_call_set_back(struct frozen_thread *thread) HS_MUST_CHECK;
+
+// So too of a thread whose registers were not read, that is let go right afterwards; nothing in any other stop.
+void repeat_call_set_back_from(pid_t tid, const struct stop *stop);
 
 // Right before the release of a thread that was set back: gives it its signal mask, and the EINTR if that is its own
 // after all.

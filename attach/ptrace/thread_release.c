@@ -32,7 +32,7 @@ enum kept_thread thread_release_keep_so(enum kept_thread how)
 	return before;
 }
 
-bool thread_release_keeps(pid_t tid) { return tid == kept; }
+pid_t thread_release_kept(void) { return kept; }
 
 static struct hs_error *write_registers(struct frozen_thread *thread)
 {
@@ -68,6 +68,7 @@ static struct hs_error *release_running(const struct process *process, pid_t tid
 	default:
 		if (stop.kind == STOP_EXEC)
 			stop_consume(tid);
+		repeat_call_set_back_from(tid, &stop);
 		error = ptrace_detach(tid, stop.kind == STOP_SIGNAL ? stop.signal : 0);
 		if (error && error->code == HS_ERROR_GONE) {
 			*done_ret = false;
@@ -131,12 +132,11 @@ struct hs_error *threads_release_unlisted(const struct process *process)
 
 static struct hs_error *release_kept(pid_t tid, const struct stop *stop)
 {
-	const bool is_left = kept_how == KEPT_IN_STOP || stop->kind == STOP_EXEC || stop->event;
+	const bool is_group_stop = stop->kind == STOP_EVENT && stop->signal != SIGTRAP,
+		   is_left = kept_how == KEPT_IN_STOP || is_group_stop || stop->kind == STOP_EXEC || stop->event;
 
 	if (is_left)
 		return NULL;
-	if (stop->kind == STOP_EVENT && stop->signal != SIGTRAP) // of the whole process
-		return ptrace_listen(tid);
 	return ptrace_continue(tid, stop->kind == STOP_SIGNAL ? stop->signal : 0);
 }
 

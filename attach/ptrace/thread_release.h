@@ -20,12 +20,12 @@ struct hs_error *thread_release(const struct process *process, struct frozen_thr
 
 // From now on this thread stays traced when it is released: who freezes its process is its tracer before and after. It
 // stays in its stop, or goes on. The stops of its exec and of its end are left to be seen: a freeze does without it
-// there. 0 = none stays traced.
+// there; and so is that of its whole process (SIGSTOP). 0 = none stays traced.
 enum kept_thread { KEPT_IN_STOP, KEPT_GOING_ON };
 void thread_release_keep(pid_t tid, enum kept_thread how);
 // For the same thread; what it was before.
 enum kept_thread thread_release_keep_so(enum kept_thread how);
-bool thread_release_keeps(pid_t tid);
+pid_t thread_release_kept(void);
 
 // Lets threads go that are in no stop: in turns, as in collect_threads. Bounded. Overwrites the list. HS_ERROR_TIMEOUT:
 // one is still traced, and nobody looks for it (left_threads.h).

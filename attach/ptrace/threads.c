@@ -96,6 +96,8 @@ static struct hs_error *seize_thread(struct freezer *freezer, pid_t tid)
 		return thread_release_foreign(tid);
 	}
 	if (!error) {
+		if (tid == thread_release_kept() && stop_peek(tid).kind == STOP_EVENT)
+			return NULL; // one more would stop it again when it goes on
 		error = ptrace_interrupt(tid);
 		if (!error || error->code != HS_ERROR_GONE)
 			return error;
@@ -117,16 +119,16 @@ static struct hs_error *seize_thread(struct freezer *freezer, pid_t tid)
 	return error;
 }
 
-// It has no memory for long, and is its tracer's to be let go to its end.
-static bool is_kept_before_end(pid_t tid)
+// The thread that is kept is its tracer's to be let go to its end.
+static bool kept_is_before_end(void)
 {
-	struct stop stop;
+	const pid_t kept = thread_release_kept();
+	const struct stop stop = kept ? stop_peek(kept) : (struct stop){ .kind = STOP_NONE };
 
-	if (!thread_release_keeps(tid))
-		return false;
-	stop = stop_peek(tid);
 	return stop.kind == STOP_SIGNAL && stop.event == HS_PTRACE_EVENT_EXIT;
 }
+
+static bool is_kept_before_end(pid_t tid) { return tid == thread_release_kept() && kept_is_before_end(); }
 
 // Seizes every thread that is not yet in the list (whose first `known` entries are sorted).
 static struct hs_error *seize_new_threads(struct freezer *freezer)
@@ -353,7 +355,7 @@ static struct hs_error *stop_all(struct freezer *freezer)
 		stand = all_stand(frozen);
 		if (stand && frozen->count == known && !freezer->left_out) {
 			// Those that were listed had ended by then, and have started others before.
-			if (frozen->count > 0 || !process_lives(frozen->process))
+			if (frozen->count > 0 || kept_is_before_end() || !process_lives(frozen->process))
 				break;
 			if (hs_monotonic_ns() >= freezer->deadline)
 				return too_fast(frozen->process);

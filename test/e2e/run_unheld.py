@@ -9,7 +9,7 @@ import signal
 import subprocess
 import time
 
-from harness import (HEAPSNAP, as_user, check, check_equal, copy_for_everybody, heapsnap, is_attached, only_child, run_cases, say, start, status_fields,
+from harness import (HEAPSNAP, as_user, check, check_equal, copy_for_everybody, heapsnap, is_attached, only_child, read_text, run_cases, say, start, status_fields,
                      target_path, temporary_directory, wait_until)
 
 PROGRAM = target_path("run_command")
@@ -32,28 +32,42 @@ def blocked_before():
     say("  SIGURG blocked before the beginning: told as not recorded")
 
 
+WORDS = re.compile(rb"process \d+ (\(blocking_resolv\) )?had begun before it could be held, since the signal for that did not reach it: "
+                   rb"it is recorded from now on")
+
+
+def start_begun(options, command):
+    """Returns heapsnap, when it has said that the program had begun, and what it has said."""
+    tool = start([HEAPSNAP, "run", *options, "--", *command], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    said = b""
+    while not WORDS.search(said):
+        line = tool.stderr.readline()
+        check(line, f"the end, without a word of it: {said}")
+        said += line
+    return tool, said
+
+
 def begun_before():
     """One that goes on is recorded as soon as it is seen to have begun. The signal, taken back, does not reach it."""
     program = target_path("blocking_resolver")
-    words = r"process \d+ (\(blocking_resolv\) )?had begun before it could be held, since SIGURG did not reach it: it is recorded from now on"
     command = [PROGRAM, "return", "5"]
-    for options, words_of_command, status, count in (([], [program, "8"], 6, 1), ([], ["sh", "-c", f"exec {program} 8"], 6, 1),
-                                                     (["--children"], [program, "8"], 6, 1),
-                                                     (["--children"], ["sh", "-c", f"{program} 8; exit $?"], 6, 1),
-                                                     ([], [program, "8", *command], 5, 1), ([], [program, "0", *command], 5, 0),
-                                                     (["--children"], [program, "8", *command], 5, 1),
-                                                     (["--children"], [program, "5", "sh", "-c", f"{PROGRAM} return 3; exit 5"], 5, 1)):
-        result = heapsnap("run", *options, "--", *words_of_command)
-        check_equal((result.status, len(re.findall(words, result.stderr))), (status, count), f"{words_of_command}: {result}")
-        check("not recorded:" not in result.stderr and "Nothing lost" in result.stderr, str(result))
-        is_late = count > 0 and status == 6 and not (options and words_of_command[0] == "sh")  # the one that is told at the end
-        check_equal("allocated since attach (" in result.stderr, is_late, str(result))
-        check_equal("older than the attach" in result.stderr, is_late, str(result))
+    for options, words, status in (([], [program, "wait"], 6), ([], ["sh", "-c", f"exec {program} wait"], 6), (["--children"], [program, "wait"], 6),
+                                   (["--children"], ["sh", "-c", f"{program} wait; exit $?"], 6), ([], [program, "wait", *command], 5),
+                                   (["--children"], [program, "wait", *command], 5),
+                                   (["--children"], [program, "wait", "sh", "-c", f"{PROGRAM} return 3; exit 5"], 5)):
+        tool, said = start_begun(options, words)
+        said += tool.communicate(b"x", timeout=60)[1]
+        check_equal((tool.returncode, len(WORDS.findall(said))), (status, 1), f"{words}: {said}")
+        check(b"not recorded:" not in said and b"Nothing lost" in said, f"{words}: {said}")
+        is_late = status == 6 and not (options and words[0] == "sh")  # the one that is told at the end
+        check_equal((b"allocated since attach (" in said, b"older than the attach" in said), (is_late, is_late), f"{words}: {said}")
+    for options in ([], ["--children"]):  # executes another one, seen or not
+        result = heapsnap("run", *options, "--", program, "go", *command)
+        check_equal(result.status, 5, str(result))
+        check("not recorded:" not in result.stderr and "allocated since its start" in result.stderr, str(result))
     for options in ([], ["--children"]):  # from then on nothing ends it with heapsnap
         for number, status in ((signal.SIGKILL, None), (signal.SIGTERM, -signal.SIGTERM)):
-            tool = start([HEAPSNAP, "run", *options, "--", program, "30"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                         stderr=subprocess.PIPE)
-            check(re.search(words, tool.stderr.readline().decode()), "what is said first")
+            tool, said = start_begun(options, [program, "wait"])
             pid = only_child(tool.pid)
             wait_until(lambda: is_attached(pid), "it is recorded")
             tool.send_signal(number)
@@ -64,6 +78,7 @@ def begun_before():
                 os.kill(pid, signal.SIGKILL)
             else:  # handed on
                 check_equal(tool.wait(60), status, "the end")
+            tool.stdin.close()
     say("  SIGURG blocked, and the program goes on: recorded from when it is seen")
 
 
@@ -78,11 +93,12 @@ def left_threads():
     tool = start([*prefix, program, "run", "--on", "USR2", "-o", os.path.join(directory, "out.pb.gz"), "--", target, "vforks", "9", "join", "return", "4"],
                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
-    def has_vforked():
+    def has_vforked():  # and heapsnap waits for signals (rt_sigtimedwait)
         try:
             pid = only_child(tool.pid)
-            return "D" in [status_fields(pid, tid, ["State"])["State"][0] for tid in os.listdir(f"/proc/{pid}/task")]
-        except (IndexError, OSError):
+            children = [read_text(f"/proc/{pid}/task/{tid}/children") for tid in os.listdir(f"/proc/{pid}/task")]
+            return any(children) and read_text(f"/proc/{tool.pid}/syscall").split()[0] == "128"
+        except OSError:
             return False
 
     wait_until(has_vforked, "a thread waits for its vfork child")

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocks SIGURG while the loader still relocates the program: in the resolver of an indirect function.
-// usage: blocking_resolver [TENTHS [COMMAND ...]]
-// With eight threads it goes on for so many tenths of a second, and allocates in each; then it takes the signal, and
-// ends with exit status 6, and one more for each SIGURG that it gets; or executes the command.
+// usage: blocking_resolver [wait | go [COMMAND ...]]
+// With eight threads it goes on, until its input has a byte or ends, or at once, and allocates; then it takes the
+// signal, and ends with exit status 6, and one more for each SIGURG that it gets; or executes the command.
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #define SIGURG_BIT (UINT64_C(1) << 22)
-enum { THREADS = 8, TENTH_US = 100000 };
+enum { THREADS = 8 };
 
 static volatile sig_atomic_t signals;
 
@@ -42,20 +44,20 @@ static void *allocate(void *unused)
 	return unused;
 }
 
-static void go_on(int tenths)
+static void go_on(bool waits)
 {
 	const struct sigaction action = { .sa_handler = count_signal };
 	pthread_t thread;
 	sigset_t set;
+	char byte;
 
 	sigaction(SIGURG, &action, NULL);
 	for (int i = 0; i < THREADS; i++)
 		pthread_create(&thread, NULL, allocate, NULL);
-	while (tenths-- > 0) {
-		if (!malloc(1000))
-			abort();
-		usleep(TENTH_US);
-	}
+	if (waits && read(STDIN_FILENO, &byte, 1) < 0)
+		abort();
+	if (!malloc(1000))
+		abort();
 	sigemptyset(&set);
 	sigaddset(&set, SIGURG);
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
@@ -65,7 +67,7 @@ int main(int argc, char **argv)
 {
 	free(malloc(100));
 	if (argc > 1)
-		go_on(atoi(argv[1]));
+		go_on(strcmp(argv[1], "wait") == 0);
 	if (argc > 2) {
 		execvp(argv[2], argv + 2);
 		return 1;
