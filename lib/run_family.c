@@ -152,6 +152,7 @@ static bool handle_exec(struct run_family *family, struct run_member *member, st
 		return false;
 	}
 	member->outcome = OUTCOME_FAILED; // until it is there
+	member->missed = HS_RUN_MISSED_NOTHING;
 	error = launch_held_begin(&member->process, &member->held);
 	family->held++;
 	family->held_ns += hs_monotonic_ns() - began;

@@ -214,8 +214,6 @@ static struct hs_error *refuse_passed(struct holding *holding)
 			       sigabbrev_np(signal));
 }
 
-bool stop_is_group_stop(const struct stop *stop) { return stop->kind == STOP_EVENT && stop->signal != SIGTRAP; }
-
 struct hs_error *holding_pass(struct holding *holding, const struct stop *stop)
 {
 	holding->is_stopped = holding->is_followed && stop_is_group_stop(stop);

@@ -65,7 +65,4 @@ bool holding_is_raising(const struct holding *holding);
 // What the loader tells debuggers. False: nothing, or it cannot be read.
 bool holding_read_debug(const struct holding *holding, struct r_debug *ret);
 
-// Group-stop (ptrace(2)): by SIGSTOP and the like, from which SIGCONT wakes the process.
-bool stop_is_group_stop(const struct stop *stop);
-
 #endif

@@ -19,6 +19,8 @@ static struct {
 	bool is_known;
 } kept;
 
+bool stop_is_group_stop(const struct stop *stop) { return stop->kind == STOP_EVENT && stop->signal != SIGTRAP; }
+
 struct stop stop_peek(pid_t tid)
 {
 	siginfo_t info = { 0 };

@@ -29,6 +29,8 @@ struct stop {
 	int event; // HS_PTRACE_EVENT_EXIT: there is no signal to be passed on; else 0
 };
 
+// Group-stop (ptrace(2)): by SIGSTOP and the like, from which SIGCONT wakes the process.
+bool stop_is_group_stop(const struct stop *stop);
 // Never waits.
 struct stop stop_peek(pid_t tid);
 // Any traced thread that stands in a stop, or, where *is_end_ret, one or a child that has ended; 0 = there is none. Who

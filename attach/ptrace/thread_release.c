@@ -10,7 +10,6 @@
 #include "base/clock.h"
 
 #include <errno.h>
-#include <signal.h>
 
 // How long undoing waits for a thread that does not answer; ns.
 #define RELEASE_TIMEOUT UINT64_C(200000000)
@@ -132,8 +131,8 @@ struct hs_error *threads_release_unlisted(const struct process *process)
 
 static struct hs_error *release_kept(pid_t tid, const struct stop *stop)
 {
-	const bool is_group_stop = stop->kind == STOP_EVENT && stop->signal != SIGTRAP,
-		   is_left = kept_how == KEPT_IN_STOP || is_group_stop || stop->kind == STOP_EXEC || stop->event;
+	const bool is_left =
+		kept_how == KEPT_IN_STOP || stop_is_group_stop(stop) || stop->kind == STOP_EXEC || stop->event;
 
 	if (is_left)
 		return NULL;
