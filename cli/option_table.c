@@ -111,7 +111,7 @@ const struct option_description option_table[] = {
 	  "run the command also where it cannot be recorded; without it, it is not run then" },
 	{ OPTION_CHILDREN, "children", NULL, FOR(RUN), "record the processes that the command starts, too",
 	  "record also what the command starts, and what that starts: each process that executes a program, from then to its "
-	  "end, with profiles of its own. Of --at-exit DIR/ each has its name, PID and time in DIR/; of --at-exit FILE "
+	  "end, and each that was only forked, from half a second on, with profiles of its own. Of --at-exit DIR/ each has its name, PID and time in DIR/; of --at-exit FILE "
 	  "children have their PID before the ending" },
 	{ OPTION_FOR, "for", "TIME", FOR(PROFILE), "how long to record",
 	  "how long to record: seconds, or a number with ms, s, m or h (500ms, 90s, 2m)" },

@@ -97,6 +97,11 @@ static void tell_children(const struct options *options, const struct hs_run_chi
 	add_count(text, sizeof(text), children->too_many, "not: too many at once");
 	add_count(text, sizeof(text), children->failed, "could not be");
 	console_print(options, "It started %s, with those of its children: %s.\n", count, text);
+	if (children->late)
+		console_print(options,
+			      "Recorded since half a second after the beginning, or later: %s (executed no program, or "
+			      "too many at once).\n",
+			      processes(children->late, count, sizeof(count)));
 	if (children->left)
 		console_print(options, "%s outlived it: recorded until then, detached, and left to go on.\n",
 			      processes(children->left, count, sizeof(count)));
@@ -178,7 +183,7 @@ static struct hs_error *write_copy(const struct options *options, const struct v
 		.format = options->format,
 		.view = *view,
 		.errors = options->errors,
-		.from_start = event->missed != HS_RUN_MISSED_BEGINNING,
+		.from_start = event->missed < HS_RUN_MISSED_BEGINNING,
 		.no_cache = options->no_cache,
 		.debuginfod = options->debuginfod,
 	};

@@ -32,6 +32,7 @@ enum hs_run_missed {
 	HS_RUN_MISSED_NOTHING,
 	HS_RUN_MISSED_CONSTRUCTORS, // those of its libraries may have
 	HS_RUN_MISSED_BEGINNING,    // it had begun, for the signal by which it is held did not reach it
+	HS_RUN_MISSED_HALF_SECOND,  // of its life, or more: it was forked, or came too fast, and was recorded later
 };
 extern const char hs_run_missed_beginning[]; // the last one in words: "process 1 " and this
 
@@ -63,8 +64,9 @@ struct hs_run_snapshots {
 struct hs_run_children {
 	bool are_followed; // false: `started` is the least that there were, and none was recorded
 	size_t started;
-	size_t recorded;            // from when they executed a program
-	size_t forked;              // not recorded: they have executed none
+	size_t recorded;            // from when they executed a program, or:
+	size_t late;                // of those recorded: from half a second on, or later
+	size_t forked;              // not recorded: they have executed none, and most have ended soon
 	size_t too_many;            // not recorded: they came too fast, or too many lived at one time
 	size_t failed;              // not recorded: why was said as a warning of the first ones
 	size_t left;                // of those recorded: they have outlived the command, and go on without heapsnap

@@ -8,6 +8,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "lib/detach.h"
+#include "lib/run_holds.h"
+#include "lib/run_late.h"
 #include "lib/run_members.h"
 #include "lib/run_snapshots.h"
 #include "lib/run_writers.h"
@@ -23,12 +25,10 @@
 enum {
 	MEMBERS_MOST = 200, // followed at one time; each takes two descriptors
 	WAITING_MOST = 64,  // heaps that wait for a writer: of more processes none is taken
-	TOLD_MOST = 3,      // processes that could not be recorded, each in a message
 	LOOK_MS = 50,       // a stop may be missed: it is looked for so often
 	LOOK_ALL_MS = 1000, // and at all so often
 	ROUND_MOST = 100,   // stops in one round
 	LEAVE_MS = 1000,
-	HELD_ALWAYS = 40, // programs, however long that takes
 };
 
 struct run_family {
@@ -38,18 +38,12 @@ struct run_family {
 	struct run_snapshots snapshots;
 	struct hs_run_children tally;
 	size_t waiting; // processes that are over, whose profiles are still to be written
-	size_t held;    // programs, for `held_ns` in all
-	uint64_t began_ns, held_ns;
+	struct run_holds holds;
 	size_t told;
 	bool is_leaving;    // the command has ended
 	bool look_again;    // at once: something stands that was not looked at
 	uint64_t looked_ns; // when all were looked at
 };
-
-bool run_family_may_hold(size_t programs, uint64_t since_ns, uint64_t held_ns)
-{
-	return programs < HELD_ALWAYS || held_ns < since_ns / 4;
-}
 
 static bool is_command(const struct run_family *family, const struct run_member *member)
 {
@@ -70,7 +64,7 @@ struct hs_error *run_family_begin(const struct hs_run_options *options, const st
 		return error;
 	}
 	family->options = options;
-	family->began_ns = hs_monotonic_ns();
+	family->holds.began_ns = hs_monotonic_ns();
 	family->tally.are_followed = true;
 	run_snapshots_begin(options, &family->snapshots);
 	error = run_members_add(&family->members, &process, &member);
@@ -89,14 +83,6 @@ struct hs_error *run_family_begin(const struct hs_run_options *options, const st
 	return NULL;
 }
 
-// `what` stands before `words`.
-static void tell(struct run_family *family, const struct run_member *member, const char *what, const char *words)
-{
-	void (*const say)(const char *, ...) = family->told++ < TOLD_MOST ? hs_warn : hs_verbose;
-
-	say("process %d (%s) %s%s", (int)member->process.pid, member->name, what, words);
-}
-
 // Attached at its beginning, or as soon after it as can be, and on.
 static struct hs_error *record(struct run_family *family, struct run_member *member, struct hs_error *error,
 			       struct hs_attach_result *attached)
@@ -110,7 +96,7 @@ static struct hs_error *record(struct run_family *family, struct run_member *mem
 	if (member->missed == HS_RUN_MISSED_BEGINNING)
 		run_member_follow_others(member);
 	member->follow.is_stopped = launch_go_on(&member->process);
-	family->held_ns += hs_monotonic_ns() - began;
+	family->holds.held_ns += hs_monotonic_ns() - began;
 	return error;
 }
 
@@ -130,9 +116,9 @@ static bool handle_beginning(struct run_family *family, struct run_member *membe
 		return true;
 	}
 	if (error && error->code != HS_ERROR_GONE)
-		tell(family, member, "is not recorded: ", error->message);
+		run_member_tell(member, &family->told, "is not recorded: ", error->message);
 	else if (!error && member->missed == HS_RUN_MISSED_BEGINNING)
-		tell(family, member, "", hs_run_missed_beginning);
+		run_member_tell(member, &family->told, "", hs_run_missed_beginning);
 	hs_error_destroy(error);
 	return false;
 }
@@ -145,17 +131,17 @@ static bool handle_exec(struct run_family *family, struct run_member *member, st
 
 	run_snapshots_drop(&family->snapshots, member);
 	run_member_read_name(member);
-	if (family->is_leaving || (!is_command(family, member) &&
-				   !run_family_may_hold(family->held, began - family->began_ns, family->held_ns))) {
+	if (family->is_leaving || (!is_command(family, member) && !run_holds_allow(&family->holds, began))) {
 		member->outcome = OUTCOME_TOO_MANY;
+		run_late_begin(member, began);
 		follow_threads_go_on(&member->follow);
 		return false;
 	}
 	member->outcome = OUTCOME_FAILED; // until it is there
 	member->missed = HS_RUN_MISSED_NOTHING;
 	error = launch_held_begin(&member->process, &member->held);
-	family->held++;
-	family->held_ns += hs_monotonic_ns() - began;
+	family->holds.programs++;
+	family->holds.held_ns += hs_monotonic_ns() - began;
 	return error ? handle_beginning(family, member, error, ret) : false;
 }
 
@@ -209,8 +195,10 @@ static void handle_start(struct run_family *family, pid_t pid)
 		error = run_members_add(&family->members, &process, &member);
 	if (!error)
 		error = follow_threads_adopt(&member->process, &member->follow);
-	if (!error)
+	if (!error) {
+		run_late_begin(member, hs_monotonic_ns());
 		return;
+	}
 	hs_error_destroy(error);
 	family->tally.failed++;
 	follow_threads_let_go(pid);
@@ -460,6 +448,8 @@ static bool step(struct run_family *family, const struct run_signals *signals, s
 		return true;
 	if (family->is_leaving && !was_leaving)
 		leave(family);
+	if (!family->is_leaving)
+		run_late_look(&family->members, &family->options->attach, &family->holds, &family->told);
 	run_writers_reap(&family->writers);
 	if (settle(family, signals, ret) || run_snapshots_step(&family->snapshots, &family->members, signals, ret))
 		return true;

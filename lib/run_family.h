@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A command and what descends from it, followed and recorded: each process that executes a program, from there to its
-// end. For run.c.
+// end; and each that executes none, from half a second after its fork on (run_late.h). For run.c.
 //
 // One process does all of it, and holds each program while it attaches, some tens of milliseconds. So that a command
 // that makes very many is not held up for long, what comes too fast runs unrecorded, and is counted.
@@ -15,10 +15,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-// Pure: whether one more program may be held, after so long, when so many were held for `held_ns` in all: the first 40,
-// and then as many as take a quarter of the time.
-bool run_family_may_hold(size_t programs, uint64_t since_ns, uint64_t held_ns);
 
 struct run_family; // opaque
 

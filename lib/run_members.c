@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+enum { TOLD_MOST = 3 }; // processes that could not be recorded, each in a message
+
 struct hs_error *run_members_add(struct run_members *members, struct process *process, struct run_member **ret)
 {
 	struct run_member *member = calloc(1, sizeof(*member));
@@ -74,9 +76,17 @@ void run_member_read_name(struct run_member *member)
 	hs_process_name(&member->process, member->name, sizeof(member->name));
 }
 
+void run_member_tell(const struct run_member *member, size_t *told, const char *what, const char *words)
+{
+	void (*const say)(const char *, ...) = (*told)++ < TOLD_MOST ? hs_warn : hs_verbose;
+
+	say("process %d (%s) %s%s", (int)member->process.pid, member->name, what, words);
+}
+
 void run_member_count(const struct run_member *member, struct hs_run_children *tally)
 {
 	tally->recorded += member->outcome == OUTCOME_RECORDED;
+	tally->late += member->outcome == OUTCOME_RECORDED && member->missed == HS_RUN_MISSED_HALF_SECOND;
 	tally->forked += member->outcome == OUTCOME_FORKED;
 	tally->too_many += member->outcome == OUTCOME_TOO_MANY;
 	tally->failed += member->outcome == OUTCOME_FAILED;

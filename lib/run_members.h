@@ -24,6 +24,10 @@ struct run_member {
 	char name[HS_RUN_NAME_SIZE];
 	enum outcome outcome;
 	enum hs_run_missed missed;
+	struct {
+		uint64_t due_ns, pause_ns; // CLOCK_MONOTONIC, when it is tried next; and how much later than this time
+		unsigned tries;
+	} late;               // for run_late.c
 	bool is_over;         // it has ended, or was left: only `copy` may be of use
 	unsigned owed;        // the number of the snapshot that is to be taken of it; 0 = none is (lib/run_snapshots.h)
 	bool needs_hold;      // it cannot be copied while it runs
@@ -53,6 +57,8 @@ struct run_member *run_members_find_owner(const struct run_members *members, pid
 // One that had begun before it was held may have other threads than its main one, of which nobody was told.
 void run_member_follow_others(struct run_member *member);
 void run_member_read_name(struct run_member *member);
+// `what` and `words` of it: the first ones as warnings. *told: so many were.
+void run_member_tell(const struct run_member *member, size_t *told, const char *what, const char *words);
 void run_member_count(const struct run_member *member, struct hs_run_children *tally);
 
 #endif

@@ -95,6 +95,27 @@ struct hs_error *follow_threads_begin(const struct process *process, struct foll
 	return follow_threads_add_others(ret);
 }
 
+void follow_threads_through_freeze(const struct follow_threads *follow)
+{
+	thread_release_keep(follow->process->pid, KEPT_GOING_ON);
+}
+
+struct hs_error *follow_threads_again(struct follow_threads *follow)
+{
+	const pid_t main_thread = follow->process->pid;
+	struct hs_error *error;
+	size_t left = 0;
+
+	thread_release_keep(0, KEPT_GOING_ON);
+	for (size_t i = 0; i < follow->count; i++)
+		if (thread_is_own_tracee(follow->process, follow->threads[i].tid))
+			follow->threads[left++] = follow->threads[i];
+	follow->count = left;
+	error = follow_threads_add_others(follow);
+	// Its look tells of the end of the process.
+	return follow_threads_know(follow, main_thread) ? error : hs_error_join(error, add(follow, main_thread));
+}
+
 struct hs_error *follow_threads_adopt(const struct process *process, struct follow_threads *ret)
 {
 	*ret = (struct follow_threads){ .process = process };

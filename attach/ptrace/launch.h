@@ -53,8 +53,8 @@ enum launch_progress {
 	LAUNCH_EXECUTED, // it stands in the stop of another exec: launch_held_end
 	LAUNCH_THERE,    // it stands at the moment, or after it: launch_held_end, and, after an attach, launch_go_on
 };
-// HS_ERROR_REFUSED: besides, it has a seccomp filter, and the tool has other work than to guard it
-// (attach/guard/tool_guard.h). On failure launch_go_on is to be called. What is passed is borrowed. pre: as launch_hold
+// Besides HS_ERROR_REFUSED_FOR_GOOD, as of follow_attach_check_filters. On failure launch_go_on is to be called. What
+// is passed is borrowed. pre: as launch_hold
 struct hs_error *launch_held_begin(const struct process *process, struct launch_held **ret) HS_MUST_CHECK;
 // Never waits, but for a few instructions, or for threads of a program that has begun. *missed_ret is set with
 // LAUNCH_THERE. HS_ERROR_GONE and others: launch_held_end, and launch_go_on. Where the beginning was missed its main

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/guard/interrupt.h"
-#include "attach/guard/tool_guard.h"
-#include "attach/process/thread_facts.h"
+#include "attach/ptrace/follow_attach.h"
 #include "attach/ptrace/launch.h"
 #include "attach/ptrace/launch_moment.h"
 #include "attach/ptrace/launch_passed.h"
@@ -110,17 +109,6 @@ struct hs_error *launch_hold(const struct process *process, enum launch_missed *
 	return error;
 }
 
-// To guard a process with filters the tool goes on in a child, which would not be the tracer of those that it follows.
-static struct hs_error *refuse_filters(const struct process *process)
-{
-	struct thread_facts facts;
-	struct hs_error *error = thread_facts_read(process, &facts);
-
-	if (error || !facts.seccomp_mode || tool_guard_has_begun())
-		return error;
-	return hs_error_create(HS_ERROR_REFUSED, "it has a seccomp filter that the command had not at its start");
-}
-
 struct launch_held {
 	struct holding holding;
 };
@@ -134,7 +122,7 @@ struct hs_error *launch_held_begin(const struct process *process, struct launch_
 
 	*ret = NULL;
 	if (!error)
-		error = refuse_filters(process);
+		error = follow_attach_check_filters(process);
 	if (error) {
 		free(held);
 		return error;

@@ -19,7 +19,7 @@ MAY_INCLUDE = {
     "snapshot": {"base/", "inject/abi/", "snapshot/", "attach/arch/clock.h", "attach/arch/code_step.h", "attach/arch/syscall_instruction.h", "attach/arch/wrapper_code.h", "attach/guard/interrupt.h", "attach/guard/interrupt_signal.h", "attach/hook/hook_verdict.h", "attach/process/code_names.h",
                  "attach/ptrace/threads.h", "attach/region/region_access.h", "attach/region/table_walk.h", "attach/region/thread_slots.h", "attach/session/transaction.h"},
     "lib": {"base/", "inject/abi/region.h", "lib/", "attach/guard/interrupt_signal.h", "attach/guard/tool_guard.h", "attach/hook/hook_addition.h",
-            "attach/process/target.h", "attach/ptrace/follow.h", "attach/ptrace/follow_threads.h", "attach/ptrace/launch.h", "attach/ptrace/stop_wait.h", "attach/region/sampling_settings.h",
+            "attach/process/target.h", "attach/ptrace/follow.h", "attach/ptrace/follow_attach.h", "attach/ptrace/follow_threads.h", "attach/ptrace/launch.h", "attach/ptrace/stop_wait.h", "attach/region/sampling_settings.h",
             *(f"attach/session/{name}.h" for name in ("attached_list", "check", "session")), "snapshot/block_selection.h", "snapshot/heap_profile.h", "snapshot/process_memory.h", "snapshot/snapshot.h", "snapshot/profile/unseen_share.h", "snapshot/symbols/debuginfod.h",
             *(f"proto/{name}.h" for name in ("gzip_file", "output_file", "output_stream", "page/page", "known_profile", "profile_file", "pprof/pprof_decoder",
             "pprof/pprof_encoder", "stacks/collapsed", "stacks/profile_json", "stacks/speedscope_json", "stacks/text_report")),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run decides by itself (lib/run.h, lib/run_signals.h, lib/run_family.h): whose a signal is, how its snapshots
+// What a run decides by itself (lib/run.h, lib/run_signals.h, lib/run_holds.h): whose a signal is, how its snapshots
 // are named, how many programs are held, and what became of profiles.
 #include "check.h"
 #include "lib/run.h"
-#include "lib/run_family.h"
+#include "lib/run_holds.h"
 #include "lib/run_signals.h"
 #include "lib/run_writers.h"
 
@@ -72,7 +72,10 @@ static void test_may_hold(void)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		CHECK_EQUAL(run_family_may_hold(cases[i].programs, cases[i].since_ns, cases[i].held_ns), cases[i].may);
+		CHECK_EQUAL(run_holds_allow(
+				    &(struct run_holds){ .programs = cases[i].programs, .held_ns = cases[i].held_ns },
+				    cases[i].since_ns),
+			    cases[i].may);
 }
 
 static void test_written(void)
