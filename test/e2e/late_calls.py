@@ -189,14 +189,15 @@ def cases(late, command, request):
         results = [heapsnap("status", late.pid, environment=NOT_WAITED), heapsnap("detach", late.pid, environment={**NOT_WAITED, **NOT_STOPPED})]
         was_held = late.is_held()
         late.wait_for_release()
-        if was_held:
-            for result in results:
-                check_refused(result, "not attached", UNKNOWN)
+        was_under_way = late.is_seen()  # else the kill came before the call: a thread that takes long to stand costs requests, and the rest is true
+        for result in results if was_held else []:
+            check_refused(result, "not attached", *([UNKNOWN] if was_under_way else []))
+        if was_held and was_under_way:
             break
         late.settle()
-        say(f"  {what}: it was not held for as long as status and detach took; again")
+        say(f"  {what}: {'the call was not under way' if was_held else 'it was not held for as long as status and detach took'}; again")
     else:
-        raise Failure(f"{what}: never held for as long as status and detach took; the last time: {results}")
+        raise Failure(f"{what}: never held in its call for as long as status and detach took; the last time: {results}")
     late.settle()
     killed()
     attach(late.pid)
