@@ -32,6 +32,8 @@ void arch_repeat_syscall(arch_registers *registers);
 long arch_call_number(const arch_registers *registers);
 // The number of the call that the thread has come to the end of with this result; -1 = none.
 long arch_call_with_result(const arch_registers *registers, int64_t result);
+// What it was called with, from 0 to 5.
+uint64_t arch_call_argument(const arch_registers *registers, unsigned index);
 // pre: set back by arch_repeat_syscall. The registers at the end of the call again, with this result.
 void arch_end_call(arch_registers *registers, int64_t result);
 

@@ -7,6 +7,7 @@
 #include "base/proc_status.h"
 
 #include <errno.h>
+#include <linux/io_uring.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/syscall.h>
@@ -51,6 +52,32 @@ bool repeat_call_prepare(arch_registers *registers)
 		return false;
 	arch_repeat_syscall(registers);
 	return true;
+}
+
+// Those of sockets have one: without a time the kernel repeats them by itself.
+bool repeat_call_is_endless(const arch_registers *registers)
+{
+	switch (arch_call_with_result(registers, -EINTR)) {
+#ifdef SYS_epoll_wait
+	case SYS_epoll_wait:
+#endif
+	case SYS_epoll_pwait:
+		return (int32_t)arch_call_argument(registers, 3) < 0;
+	case SYS_epoll_pwait2:
+	case SYS_semtimedop:
+		return arch_call_argument(registers, 3) == 0;
+	case SYS_rt_sigtimedwait:
+		return arch_call_argument(registers, 2) == 0;
+	case SYS_semop:
+		return true;
+	case SYS_io_getevents:
+	case SYS_io_pgetevents:
+		return arch_call_argument(registers, 4) == 0;
+	case SYS_io_uring_enter:
+		return !(arch_call_argument(registers, 3) & IORING_ENTER_EXT_ARG);
+	default:
+		return false;
+	}
 }
 
 struct hs_error *repeat_call_set_back(struct frozen_thread *thread)

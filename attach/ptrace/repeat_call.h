@@ -21,6 +21,9 @@
 // Pure: whether `registers` are those of a thread that was stopped in such a call. Then they are set back to before it.
 bool repeat_call_prepare(arch_registers *registers);
 
+// Pure: whether it was stopped in such a call, and that has no time at which it ends.
+bool repeat_call_is_endless(const arch_registers *registers);
+
 // Of a thread in a stop of the tool's making, whose registers were read: repeats_call says whether it was in such a
 // call; then it is set back at once, so that it makes the call again if the tool is killed next. With the mask that it
 // has outside of the call: one that takes a mask of its own (epoll_pwait) lets signals in, and would miss one that

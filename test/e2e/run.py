@@ -155,6 +155,14 @@ def signals():
     say("  each signal gets there once; that of --on does not")
 
 
+def ignored_signals():
+    """Those end no call that waits without a time."""
+    for options in ([], ["--children"]):
+        result = heapsnap("run", "-q", *options, "--", target_path("ignored_signals"))
+        check_equal((result.status, result.stdout, result.stderr), (0, "", ""), f"with {options}")
+    say("  ignored signals end no waiting call")
+
+
 def in_terminal(words, options, prefix=(), program=PROGRAM):
     """A child that is the leader of a terminal of its own, and runs the command there in the foreground, as a shell does. Returns its id and the
     terminal."""
@@ -441,4 +449,4 @@ def ordinary_user():
     say("  an ordinary user's, with profiles meanwhile; not a set-user-ID program")
 
 
-run_cases([beginning, ends, threads, executes, streams, signals, terminal, stopped, meanwhile, views, refused, anyway, steps, killed, signal_masks, ended_early, little_live, first_process, ordinary_user], "run")
+run_cases([beginning, ends, threads, executes, streams, signals, ignored_signals, terminal, stopped, meanwhile, views, refused, anyway, steps, killed, signal_masks, ended_early, little_live, first_process, ordinary_user], "run")

@@ -92,6 +92,42 @@ static void test_transfer(void)
 	}
 }
 
+static void test_endless(void)
+{
+	static const struct user_regs_struct cases[] = {
+		{ .orig_rax = SYS_epoll_wait, .r10 = UINT32_MAX }, { .orig_rax = SYS_epoll_pwait, .r10 = UINT64_MAX },
+		{ .orig_rax = SYS_epoll_pwait2, .r10 = 0 },        { .orig_rax = SYS_semop, .r10 = 1000 },
+		{ .orig_rax = SYS_semtimedop, .r10 = 0 },          { .orig_rax = SYS_rt_sigtimedwait, .rdx = 0 },
+		{ .orig_rax = SYS_io_getevents, .r8 = 0 },         { .orig_rax = SYS_io_uring_enter, .r10 = 1 },
+	};
+	static const struct user_regs_struct with_time[] = {
+		{ .orig_rax = SYS_epoll_wait, .r10 = 0 },
+		{ .orig_rax = SYS_epoll_pwait, .r10 = 1000 },
+		{ .orig_rax = SYS_epoll_pwait2, .r10 = 0x7ffd1000 },
+		{ .orig_rax = SYS_semtimedop, .r10 = 0x7ffd1000 },
+		{ .orig_rax = SYS_rt_sigtimedwait, .rdx = 0x7ffd1000 },
+		{ .orig_rax = SYS_io_getevents, .r8 = 0x7ffd1000 },
+		{ .orig_rax = SYS_io_uring_enter, .r10 = 9 },
+		{ .orig_rax = SYS_read }, // of a socket with a timeout
+		{ .orig_rax = UINT64_MAX },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct user_regs_struct registers = cases[i];
+
+		registers.rax = (unsigned long long)-4; // EINTR
+		CHECK(repeat_call_is_endless(&registers));
+		registers.rax = 1;
+		CHECK(!repeat_call_is_endless(&registers));
+	}
+	for (size_t i = 0; i < sizeof(with_time) / sizeof(with_time[0]); i++) {
+		struct user_regs_struct registers = with_time[i];
+
+		registers.rax = (unsigned long long)-4;
+		CHECK(!repeat_call_is_endless(&registers));
+	}
+}
+
 static void test_repeat(void)
 {
 	static const struct {
@@ -157,6 +193,7 @@ static void test_kernel_workers(void)
 int main(void)
 {
 	test_rewind();
+	test_endless();
 	test_repeat();
 	test_pending_signal();
 	test_kernel_workers();

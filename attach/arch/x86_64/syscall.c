@@ -60,6 +60,14 @@ long arch_call_with_result(const struct user_regs_struct *registers, int64_t res
 	return (int64_t)registers->rax == result ? arch_call_number(registers) : -1;
 }
 
+uint64_t arch_call_argument(const struct user_regs_struct *registers, unsigned index)
+{
+	const uint64_t arguments[] = { registers->rdi, registers->rsi, registers->rdx,
+				       registers->r10, registers->r8,  registers->r9 };
+
+	return arguments[index];
+}
+
 void arch_end_call(struct user_regs_struct *registers, int64_t result)
 {
 	registers->rax = (uint64_t)result;
