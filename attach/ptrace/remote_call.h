@@ -88,9 +88,9 @@ uint64_t remote_call_scratch(const struct remote_caller *caller);
 
 // Gives the carrier its own state back: carrier->registers exactly, not rewound. An interrupted call is then restarted,
 // or ended by a signal that came meanwhile, by the kernel itself: a release sets TIF_SIGPENDING (__ptrace_unlink in
-// kernel/ptrace.c), and so the kernel looks at the result of the call once more. Takes written gadgets away, and the
-// frame's bytes: its memory is zero again. Goes on after a failure. The carrier's `registers` may not be changed
-// between open and close.
+// kernel/ptrace.c; thread_release_keep interrupts it), and so the kernel looks at the result of the call once more.
+// Takes written gadgets away, and the frame's bytes: its memory is zero again. Goes on after a failure. The carrier's
+// `registers` may not be changed between open and close.
 struct hs_error *remote_call_close(struct remote_caller *caller) HS_MUST_CHECK;
 
 #endif

@@ -134,9 +134,15 @@ static struct hs_error *release_kept(pid_t tid, const struct stop *stop)
 	const bool is_left =
 		kept_how == KEPT_IN_STOP || stop_is_group_stop(stop) || stop->kind == STOP_EXEC || stop->event;
 
+	struct hs_error *error = NULL;
+
 	if (is_left)
 		return NULL;
-	return ptrace_continue(tid, stop->kind == STOP_SIGNAL ? stop->signal : 0);
+	// Behind a call of the tool's the kernel looks whether the thread has one of its own to make again only where a
+	// signal, or a stop, is pending. (A detach makes it look: __ptrace_unlink in kernel/ptrace.c.)
+	if (stop->kind == STOP_SYSCALL)
+		error = ptrace_interrupt(tid);
+	return error ? error : ptrace_continue(tid, stop->kind == STOP_SIGNAL ? stop->signal : 0);
 }
 
 static struct hs_error *release_thread(struct frozen_thread *thread, bool *running_ret)

@@ -53,7 +53,7 @@ class Family:
 
 def kinds():
     """One worker, many, with threads, of a worker: all that they keep after they are attached to, at no cost to what they wait in."""
-    for words, workers, forked in ((["1"], 1, 1), (["5"], 5, 5), (["2", "threads"], 2, 2), (["2", "nested"], 2, 4)):
+    for words, workers, forked in ((["1"], 1, 1), (["5"], 5, 5), (["2", "threads"], 2, 2), (["2", "reads"], 2, 2), (["2", "nested"], 2, 4)):
         family = Family(words, workers)
         family.wait_until_attached()
         said = family.end(workers)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Forks workers that execute no program, and ends by 0 when each of them has ended by 4.
-//   run_forked NUMBER [threads | nested | vfork | filter | exec PROGRAM ...]
+//   run_forked NUMBER [threads | reads | nested | vfork | filter | exec PROGRAM ...]
 // Each says "worker PID", waits for the end of the input in a call that a stop ends early (9 = EINTR), keeps 1000
 // blocks of 100 bytes in in_worker, says "done", and ends when it gets SIGUSR1. Besides:
 //   threads   three more threads, which wait so, and keep 10 blocks of 50 bytes each in in_thread
+//   reads     it waits in a read, which the kernel makes again after a stop
 //   nested    it forks one more
 //   vfork     before it waits, a child that shares its memory sleeps for 1.5 s
 //   filter    before it waits, it sets a seccomp filter that allows all
@@ -47,6 +48,16 @@ static void wait_for_end_of_input(void)
 	if (epoll_wait(epoll, &event, 1, 100000) != 1)
 		_exit(errno == EINTR ? 9 : 8);
 	close(epoll);
+}
+
+static void read_to_end_of_input(void)
+{
+	char text;
+
+	if (read(0, &text, 1) == 0)
+		return;
+	fprintf(stderr, "read: error %d\n", errno);
+	_exit(9);
 }
 
 static void *thread(void *argument)
@@ -106,6 +117,8 @@ static _Noreturn void work(const char *how, char **command)
 		set_filter();
 	for (int i = 0; i < THREADS && strcmp(how, "threads") == 0; i++)
 		pthread_create(&threads[i], NULL, thread, NULL);
+	if (strcmp(how, "reads") == 0)
+		read_to_end_of_input();
 	wait_for_end_of_input();
 	if (strcmp(how, "exec") == 0)
 		execv(*command, command);
