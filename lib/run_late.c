@@ -47,11 +47,12 @@ static struct hs_error *attach(struct run_member *member, const struct hs_attach
 	return error;
 }
 
-// What its threads do is in the way, and they may do other things the next time.
-static bool may_pass(const struct hs_error *error)
+// What its threads do is in the way, and they may do other things the next time; or it is about to be gone, whatever
+// could not be read of it.
+static bool may_pass(const struct process *process, const struct hs_error *error)
 {
 	return error->code == HS_ERROR_REFUSED || error->code == HS_ERROR_TIMEOUT || error->code == HS_ERROR_GONE ||
-	       error->code == HS_ERROR_INTERRUPTED;
+	       error->code == HS_ERROR_INTERRUPTED || !process_lives(process);
 }
 
 static void record(struct run_member *member, const struct hs_attach_options *options, size_t *told)
@@ -63,7 +64,7 @@ static void record(struct run_member *member, const struct hs_attach_options *op
 		error = attach(member, options);
 		member->late.tries++;
 	}
-	if (error && may_pass(error) && member->late.tries < TRIES_MOST) {
+	if (error && may_pass(&member->process, error) && member->late.tries < TRIES_MOST) {
 		hs_verbose("process %d is not recorded yet: %s", (int)member->process.pid, error->message);
 		postpone(member, hs_monotonic_ns());
 	} else {
