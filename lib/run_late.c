@@ -88,7 +88,7 @@ void run_late_look(struct run_members *members, const struct hs_attach_options *
 	if (!member)
 		return;
 	if (!run_holds_allow(holds, now)) {
-		postpone(member, now);
+		member->late.due_ns = now + FIRST_PAUSE;
 		return;
 	}
 	record(member, options, told);
