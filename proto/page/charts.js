@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Modules as a tree map, and growth over time as lines.
 import { hierarchy, line, max, min, scaleLinear, select, treemap, treemapSquarify } from 'd3';
-import { VALUE_TYPES } from './data.js';
 import { deltaColor, palette } from './flame.js';
 import { byId, bytesText, durationText, make, percentText, withSign } from './text.js';
 
@@ -10,7 +9,7 @@ const CELL_TEXT = { width: 46, height: 15 }; // px, from which a text can be rea
 
 // Modules, their files, and the sites in each; what is beyond MOST_CELLS is one cell a module.
 function moduleTree(app) {
-	const { sites, head } = app.model, { key } = VALUE_TYPES[app.type], values = sites[key];
+	const { sites, head, types } = app.model, { key } = types[app.type], values = sites[key];
 	const order = Array.from({ length: head.sites }, (_, i) => i).filter((i) => values[i] !== 0)
 		.sort((a, b) => Math.abs(values[b]) - Math.abs(values[a]));
 	const modules = new Map();

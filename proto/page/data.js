@@ -3,11 +3,12 @@
 
 export const CLASSES = ['unknown', 'own', 'allocator', 'wrapper', 'container', 'runtime', 'library'];
 export const OWN = CLASSES.indexOf('own');
-export const VALUE_TYPES = [
+const VALUE_TYPES = [
 	{ key: 'live_bytes', name: 'Live bytes', short: 'Live', bytes: true },
 	{ key: 'live_objects', name: 'Live blocks', short: 'Blocks', bytes: false },
 	{ key: 'alloc_bytes', name: 'Allocated bytes', short: 'Allocated', bytes: true },
 	{ key: 'alloc_objects', name: 'Allocated blocks', short: 'In blocks', bytes: false },
+	{ key: 'temporary_objects', name: 'Temporary blocks', short: 'Temporary', bytes: false }, // not in all pages
 ];
 const BREATH_MS = 12;
 
@@ -40,21 +41,23 @@ export function breather() {
 }
 
 const PLACE_COLUMNS = ['name', 'full', 'file', 'module', 'why', 'via', 'line', 'class'];
-const SITE_COLUMNS = ['place', 'node', 'via', 'own', 'stacks', ...VALUE_TYPES.map((type) => type.key), 'error'];
+const SITE_COLUMNS = ['place', 'node', 'via', 'own', 'stacks', 'error'];
 
 function columns(names, count) {
 	return Object.fromEntries(names.map((name) => [name, new Float64Array(count)]));
 }
 
 function makeModel(head) {
+	const types = VALUE_TYPES.slice(0, head.total.length);
 	return {
 		head,
+		types,
 		strings: [],
 		places: columns(PLACE_COLUMNS, head.places),
 		parent: new Int32Array(head.nodes),
 		place: new Int32Array(head.nodes),
-		self: VALUE_TYPES.map(() => new Float64Array(head.nodes)),
-		sites: columns(SITE_COLUMNS, head.sites),
+		self: types.map(() => new Float64Array(head.nodes)),
+		sites: columns([...SITE_COLUMNS, ...types.map((type) => type.key)], head.sites),
 		filled: { places: 0, nodes: 1, sites: 0 },
 	};
 }
@@ -71,7 +74,7 @@ function addNodes(model, block) {
 	for (let i = 0; i < block.up.length; i++)
 		model.parent[from + i] = from + i - block.up[i];
 	model.place.set(block.place, from);
-	VALUE_TYPES.forEach((type, i) => model.self[i].set(block[type.key], from));
+	model.types.forEach((type, i) => model.self[i].set(block[type.key], from));
 	model.filled.nodes += block.up.length;
 }
 

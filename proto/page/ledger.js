@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What was looked at, how, and what is missing: in the head of the page, and line by line.
-import { VALUE_TYPES } from './data.js';
 import { byId, bytesText, countText, durationText, exactText, make, plural, timeText, withSign } from './text.js';
 
 function recordingText(head) {
@@ -67,7 +66,7 @@ export function drawLedger(model) {
 		['Program', head.program], ['Process', head.pid > 0 ? String(head.pid) : ''], ['Main module', main?.[0] ?? ''], ['Build id', main?.[1] ?? ''],
 		['Time', timeText(head.time)], ['Recorded for', head.duration > 0 ? durationText(head.duration) : ''], ['Recording', recordingText(head)],
 		['Compared with', head.compared_with],
-		...VALUE_TYPES.map((type, i) => [type.name, exactText(head.total[i]) + (i < 2 && head.estimate ? ` \u00b1${exactText(i === 0 ? head.bytes_error : head.objects_error)}` : '')]),
+		...model.types.map((type, i) => [type.name, exactText(head.total[i]) + (i < 2 && head.estimate ? ` \u00b1${exactText(i === 0 ? head.bytes_error : head.objects_error)}` : '')]),
 		['Stacks', exactText(head.stacks)], ['Sites', exactText(head.sites)],
 	]);
 	const lines = head.ledger, zero = lines.filter((each) => each.value === 0 && !each.fact);

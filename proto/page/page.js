@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page: what is shown, and what keys and clicks do. Texts from the data reach the document as text nodes alone.
 import { drawGrowth, drawModules } from './charts.js';
-import { breather, CLASSES, load, VALUE_TYPES } from './data.js';
+import { breather, CLASSES, load } from './data.js';
 import { deltaColor, Flame, palette } from './flame.js';
 import { drawHead, drawLedger } from './ledger.js';
 import { SiteTable } from './table.js';
@@ -26,7 +26,7 @@ class App {
 
 	// Live bytes, unless there are none, as in a profile of what was allocated.
 	firstType() {
-		return Math.max(0, VALUE_TYPES.findIndex((_, type) => this.tree.sum(type).width[0] > 0));
+		return Math.max(0, this.model.types.findIndex((_, type) => this.tree.sum(type).width[0] > 0));
 	}
 
 	text(number) {
@@ -34,7 +34,7 @@ class App {
 	}
 
 	valueText(value) {
-		const text = VALUE_TYPES[this.type].bytes ? bytesText(value) : countText(value);
+		const text = this.model.types[this.type].bytes ? bytesText(value) : countText(value);
 		return this.isDiff ? withSign(text, value) : text;
 	}
 
@@ -123,7 +123,7 @@ class App {
 	// The line below the graph.
 	nodeDetails(node) {
 		const place = this.model.place[node], { net } = this.tree.sum(this.type), own = this.model.self[this.type][node];
-		const values = `${this.nodeValue(node)} (${exactText(net[node])} ${VALUE_TYPES[this.type].bytes ? 'B' : 'blocks'}${own && own !== net[node] ? `, ${this.valueText(own)} of it right here` : ''})`;
+		const values = `${this.nodeValue(node)} (${exactText(net[node])} ${this.model.types[this.type].bytes ? 'B' : 'blocks'}${own && own !== net[node] ? `, ${this.valueText(own)} of it right here` : ''})`;
 		if (node === 0)
 			return [make('strong', '', 'all'), make('span', 'where', values)];
 		const file = this.placeFile(place), line = this.model.places.line[place];
@@ -235,7 +235,7 @@ class App {
 		else if (key === '/')
 			byId('search').focus();
 		else if (key === 't')
-			this.setType((this.type + 1) % VALUE_TYPES.length);
+			this.setType((this.type + 1) % this.model.types.length);
 		else if (key === 'd')
 			this.turnTheme();
 		else if (key === 'i')
@@ -296,7 +296,7 @@ async function start() {
 	await breath();
 	app.type = app.firstType();
 	await breath();
-	byId('type').append(...VALUE_TYPES.map((type, i) => {
+	byId('type').append(...model.types.map((type, i) => {
 		const option = make('option', '', type.name);
 		option.value = String(i);
 		return option;

@@ -18,6 +18,7 @@ static const char *const value_names[PAGE_VALUES] = {
 	[PAGE_LIVE_OBJECTS] = "live_objects",
 	[PAGE_ALLOC_BYTES] = "alloc_bytes",
 	[PAGE_ALLOC_OBJECTS] = "alloc_objects",
+	[PAGE_TEMPORARY_OBJECTS] = "temporary_objects",
 };
 
 enum { PLACE_NAME, PLACE_FULL, PLACE_FILE, PLACE_MODULE, PLACE_WHY, PLACE_VIA, PLACE_TEXTS };
@@ -167,7 +168,7 @@ static void write_nodes(struct page_data *data, FILE *file)
 			json_number(json, NULL,
 				    nodes[i].place == PAGE_PLACE_UNKNOWN ? data->named->place_count : nodes[i].place);
 		json_close(json, ']');
-		for (int value = 0; value < PAGE_VALUES; value++) {
+		for (int value = 0; value < page_value_count(data->named->profile); value++) {
 			json_open(json, value_names[value], '[');
 			for (size_t i = from; i < to; i++)
 				json_integer(json, NULL, nodes[i].values[value]);
@@ -215,7 +216,7 @@ static void write_site_columns(struct page_data *data, size_t from, size_t to)
 	for (size_t i = from; i < to; i++)
 		json_number(json, NULL, sites[i].stack_count);
 	json_close(json, ']');
-	for (int value = 0; value < PAGE_VALUES; value++)
+	for (int value = 0; value < page_value_count(data->named->profile); value++)
 		write_site_values(json, sites, from, to, value);
 	json_open(json, "error", '[');
 	for (size_t i = from; i < to; i++)

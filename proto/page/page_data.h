@@ -10,10 +10,12 @@
 //   strings  every text, once; others name it by its number
 //   places   columns name, full, file, module, why, via (numbers of strings), line, class (enum frame_class);
 //            after the profile's places one more, for stacks that are unknown
-//   nodes    columns up (number of the node minus its parent's), place, and the four values of page_tree.h, of the
-//            stacks that end there; the root, number 0, has none
+//   nodes    columns up (number of the node minus its parent's), place, and the values of page_tree.h, of the stacks
+//            that end there; the root, number 0, has none
 //   sites    columns place (-1 = unknown), node (where the largest stack ends), via (number of a string), own, stacks,
-//            the four values, and error, the live bytes' standard error
+//            the values, and error, the live bytes' standard error
+//
+// There are as many values as totals in the head.
 //
 // Names come from files that a target chose. They are made printable (base/printable.h), and no character of them can
 // mean anything in HTML (base/json.h, in_markup).

@@ -68,7 +68,7 @@ static void write_total(const struct heap_profile *profile, struct json *json)
 
 	page_values_of(total, values);
 	json_open(json, "total", '[');
-	for (int i = 0; i < PAGE_VALUES; i++)
+	for (int i = 0; i < page_value_count(profile); i++)
 		json_integer(json, NULL, values[i]);
 	json_close(json, ']');
 	json_number(json, "bytes_error", profile_bytes_error(profile, total->live_bytes_variance));

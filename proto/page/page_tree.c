@@ -14,12 +14,18 @@ struct tree_maker {
 	struct stack_buffer stack; // of one sample
 };
 
+int page_value_count(const struct heap_profile *profile)
+{
+	return profile->has_temporaries ? PAGE_VALUES : PAGE_TEMPORARY_OBJECTS;
+}
+
 void page_values_of(const struct profile_values *values, int64_t ret[PAGE_VALUES])
 {
 	ret[PAGE_LIVE_BYTES] = values->live_bytes;
 	ret[PAGE_LIVE_OBJECTS] = values->live_objects;
 	ret[PAGE_ALLOC_BYTES] = values->alloc_bytes;
 	ret[PAGE_ALLOC_OBJECTS] = values->alloc_objects;
+	ret[PAGE_TEMPORARY_OBJECTS] = values->temporary_objects;
 }
 
 static bool is_node(const void *elements, uint32_t number, const void *wanted)

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PAGE_LIVE_BYTES, PAGE_LIVE_OBJECTS, PAGE_ALLOC_BYTES, PAGE_ALLOC_OBJECTS, PAGE_VALUES };
+enum { PAGE_LIVE_BYTES, PAGE_LIVE_OBJECTS, PAGE_ALLOC_BYTES, PAGE_ALLOC_OBJECTS, PAGE_TEMPORARY_OBJECTS, PAGE_VALUES };
 
 // The place of the root, and of the one node of all stacks that are unknown.
 #define PAGE_PLACE_ROOT    UINT32_MAX
@@ -34,7 +34,9 @@ struct page_tree {
 struct hs_error *page_tree_make(const struct named_profile *named, struct page_tree *ret) HS_MUST_CHECK;
 void page_tree_deinit(struct page_tree *tree);
 
-// The four values in their order.
+// How many of the values a page has: the last one only where it is known.
+int page_value_count(const struct heap_profile *profile);
+// All of them in their order.
 void page_values_of(const struct profile_values *values, int64_t ret[PAGE_VALUES]);
 
 #endif

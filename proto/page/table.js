@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of sites: lines of the user's own code that asked for memory.
-import { breather, VALUE_TYPES } from './data.js';
+import { breather } from './data.js';
 import { byId, bytesText, countText, exactText, make, MINUS, percentText, withSign } from './text.js';
 
 const PAGE_ROWS = 200;
@@ -31,7 +31,7 @@ export class SiteTable {
 
 	columns() {
 		const { app } = this, { sites } = app.model, sign = app.isDiff ? withSign : (text) => text;
-		const numbers = VALUE_TYPES.map(({ key, short, bytes }) => ({
+		const numbers = app.model.types.map(({ key, short, bytes }) => ({
 			key, name: short, number: true, value: (i) => sites[key][i],
 			text: (i) => sign(bytes ? bytesText(sites[key][i]) : countText(sites[key][i]), sites[key][i]),
 			exact: (i) => exactText(sites[key][i]),
@@ -64,7 +64,7 @@ export class SiteTable {
 	}
 
 	sorted(rows, columns) {
-		const key = this.key ?? VALUE_TYPES[this.app.type].key, column = columns.find((each) => each.key === key);
+		const key = this.key ?? this.app.model.types[this.app.type].key, column = columns.find((each) => each.key === key);
 		const values = new Map(rows.map((i) => [i, column.value(i)]));
 		const size = column.number && this.key === null && this.app.isDiff ? Math.abs : (value) => value;
 		const compare = (a, b) => {
@@ -133,7 +133,7 @@ export class SiteTable {
 
 	// Below the flame graph: what holds most, or changed most, in a line each.
 	drawTop() {
-		const { app } = this, { sites, head } = app.model, values = sites[VALUE_TYPES[app.type].key], top = [];
+		const { app } = this, { sites, head, types } = app.model, values = sites[types[app.type].key], top = [];
 		for (let i = 0; i < head.sites; i++) { // each finds its place among the few that are kept
 			const at = rankIn(top, values, i);
 			if (at < TOP_ROWS && values[i] !== 0)
@@ -170,7 +170,7 @@ export class SiteTable {
 	}
 
 	note(rows, shown) {
-		const { app } = this, { key } = VALUE_TYPES[app.type], values = app.model.sites[key];
+		const { app } = this, { key } = app.model.types[app.type], values = app.model.sites[key];
 		const sum = rows.reduce((total, i) => total + values[i], 0), total = app.tree.sum(app.type).net[0];
 		const share = app.isDiff ? '' : ` (${percentText(sum, total)} of all)`;
 		const text = `${exactText(rows.length)} ${rows.length === 1 ? 'site' : 'sites'}, ${app.valueText(sum)}${share}`;

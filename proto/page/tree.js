@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tree of stacks: what is below each node, and the part of it that can be seen. A node's number is above its
 // parent's, so that loops over numbers do what recursion would, and no depth is too much.
-import { OWN, VALUE_TYPES } from './data.js';
+import { OWN } from './data.js';
 
 // `net` is the sum of values; `width` that of sizes: the same, unless values are differences. There what grew and what
 // shrank would cancel out, and a frame would be narrower than those above it.
@@ -16,7 +16,7 @@ export class Tree {
 			this.nextSibling[i] = this.firstChild[model.parent[i]];
 			this.firstChild[model.parent[i]] = i;
 		}
-		this.sums = VALUE_TYPES.map(() => null);
+		this.sums = model.types.map(() => null);
 	}
 
 	// { net, width } of the sample type, made when it is first looked at.

@@ -105,11 +105,13 @@ static void make_shop(struct made_named *made, int sign)
 
 		made_site(made,
 			  made_sample(made, stacks[i].stack, stacks[i].count,
-				      &(struct profile_values){ stacks[i].alloc_blocks * times,
-								stacks[i].alloc_bytes * times, stacks[i].blocks * times,
-								stacks[i].bytes * times, 0, 0, 0, 0 }),
+				      &(struct profile_values){
+					      stacks[i].alloc_blocks * times, stacks[i].alloc_bytes * times,
+					      stacks[i].blocks * times, stacks[i].bytes * times, 0, 0, 0,
+					      (stacks[i].alloc_blocks - stacks[i].blocks) / 2 * times }),
 			  stacks[i].via);
 	}
+	made->profile.has_temporaries = true;
 	set_head(made);
 }
 

@@ -172,6 +172,26 @@ static void test_data(void)
 	made_named_free(made);
 }
 
+// Where it is known how many allocations were temporary, there is a value more.
+static void test_temporaries(void)
+{
+	static const struct page_options options = { .title = "t" };
+	struct made_named *made = made_named_create();
+	const uint32_t put = made_place(made, "put", NULL, "", 1, "app", FRAME_OWN);
+	const uint32_t sample =
+		made_sample(made, (uint32_t[]){ put }, 1, &(struct profile_values){ 10, 20, 3, 4, 0, 0, 0, 7 });
+	char *text;
+
+	made_site(made, sample, "");
+	made->profile.has_temporaries = true;
+	text = data_text(made, &options);
+	CHECK(strstr(text, "\"total\":[4,3,20,10,7],"));
+	CHECK(strstr(text, "\"alloc_objects\":[10],\"temporary_objects\":[7]}}"));
+	CHECK(strstr(text, "\"alloc_objects\":[10],\"temporary_objects\":[7],\"error\":[0]}}"));
+	free(text);
+	made_named_free(made);
+}
+
 // The number of elements that hold data. Nothing else may begin with "<", however many blocks there are.
 static int count_blocks(const char *text)
 {
@@ -255,6 +275,7 @@ int main(void)
 	test_markup();
 	test_tree();
 	test_data();
+	test_temporaries();
 	test_blocks();
 	test_nothing();
 	test_page();
