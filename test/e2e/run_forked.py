@@ -84,7 +84,13 @@ def snapshots():
     found = {name: values.live_objects for name, values in by_innermost(files[0]).items()}
     check_equal((found.get("in_constructor"), found.get("first")), (1, 1), said)
     check("half a second" not in said, said)
-    say("  snapshots, and a program executed later")
+    directory = temporary_directory()
+    family = Family(["1", "spawn", target_path("run_command"), "return", "4"], 1, options=["--every", "100ms", "-o", directory + "/"])
+    # then all its threads are followed again: what they make while it is attached to is not
+    wait_until(lambda: glob.glob(f"{directory}/run_forked.{family.workers[0]}.*.pb.gz"), "a profile of the worker")
+    said = family.end(1)
+    check_equal(len(glob.glob(f"{family.directory}/run_command.*.pb.gz")), 1, f"what another thread has started: {said}")
+    say("  snapshots; a program executed later, and one that another thread starts")
 
 
 def sharing():

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Forks workers that execute no program, and ends by 0 when each of them has ended by 4.
-//   run_forked NUMBER [threads | reads | nested | vfork | filter | exec PROGRAM ...]
+//   run_forked NUMBER [threads | reads | nested | vfork | filter | spawn PROGRAM ... | exec PROGRAM ...]
 // Each says "worker PID", waits for the end of the input in a call that a stop ends early (9 = EINTR), keeps 1000
 // blocks of 100 bytes in in_worker, says "done", and ends when it gets SIGUSR1. Besides:
 //   threads   three more threads, which wait so, and keep 10 blocks of 50 bytes each in in_thread
@@ -8,12 +8,14 @@
 //   nested    it forks one more
 //   vfork     before it waits, a child that shares its memory sleeps for 1.5 s
 //   filter    before it waits, it sets a seccomp filter that allows all
+//   spawn     another thread of it starts another program when the input is at its end (posix_spawn)
 //   exec      it becomes another program in place of keeping blocks
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,6 +67,22 @@ static void *thread(void *argument)
 	wait_for_end_of_input();
 	in_thread();
 	return argument;
+}
+
+static void *spawn(void *argument)
+{
+	char **command = argument;
+	pid_t child;
+	int status = 0;
+
+	wait_for_end_of_input();
+	if (posix_spawn(&child, *command, NULL, NULL, command, environ) != 0)
+		_exit(8);
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	if (status != W_EXITCODE(4, 0))
+		_exit(7);
+	return NULL;
 }
 
 static void vfork_for_a_while(void)
@@ -119,7 +137,11 @@ static _Noreturn void work(const char *how, char **command)
 		pthread_create(&threads[i], NULL, thread, NULL);
 	if (strcmp(how, "reads") == 0)
 		read_to_end_of_input();
+	if (strcmp(how, "spawn") == 0)
+		pthread_create(&threads[0], NULL, spawn, command);
 	wait_for_end_of_input();
+	if (strcmp(how, "spawn") == 0)
+		pthread_join(threads[0], NULL);
 	if (strcmp(how, "exec") == 0)
 		execv(*command, command);
 	for (int i = 0; i < THREADS && strcmp(how, "threads") == 0; i++)
