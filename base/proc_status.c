@@ -36,9 +36,9 @@ bool proc_status_ids(const char *status, const char *key, unsigned ret[3])
 	return value && sscanf(value, "%u %u %u", &ret[0], &ret[1], &ret[2]) == 3;
 }
 
-pid_t proc_status_innermost_id(const char *status)
+static pid_t last_id(const char *status, const char *key)
 {
-	const char *value = proc_status_field(status, "NSpid:");
+	const char *value = proc_status_field(status, key);
 	const char *end = value ? value + strcspn(value, "\n") : NULL;
 
 	if (!value)
@@ -47,6 +47,10 @@ pid_t proc_status_innermost_id(const char *status)
 		end--;
 	return (pid_t)strtol(end, NULL, 10);
 }
+
+pid_t proc_status_innermost_id(const char *status) { return last_id(status, "NSpid:"); }
+
+pid_t proc_status_innermost_process(const char *status) { return last_id(status, "NStgid:"); }
 
 // "Max address space         unlimited            unlimited            bytes"
 uint64_t proc_limits_soft(const char *limits, const char *name)

@@ -26,6 +26,8 @@ bool proc_status_ids(const char *status, const char *key, unsigned ret[3]);
 
 // The id in the innermost PID namespace. 0 = it is not said: before Linux 4.1.
 pid_t proc_status_innermost_id(const char *status);
+// So too of the process, where the status is a thread's.
+pid_t proc_status_innermost_process(const char *status);
 
 // The soft limit of that name ("Max stack size") in a text of /proc/PID/limits. UINT64_MAX = none.
 uint64_t proc_limits_soft(const char *limits, const char *name);

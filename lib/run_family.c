@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/run_family.h"
 
+#include "attach/guard/tool_guard.h"
 #include "attach/process/target.h"
 #include "attach/ptrace/launch.h"
 #include "attach/ptrace/stop_wait.h"
@@ -63,6 +64,7 @@ struct hs_error *run_family_begin(const struct hs_run_options *options, const st
 		free(family);
 		return error;
 	}
+	tool_guard_forbid();
 	family->options = options;
 	family->holds.began_ns = hs_monotonic_ns();
 	family->tally.are_followed = true;
@@ -448,7 +450,7 @@ static bool step(struct run_family *family, const struct run_signals *signals, s
 		return true;
 	if (family->is_leaving && !was_leaving)
 		leave(family);
-	if (!family->is_leaving)
+	if (!family->is_leaving && !run_snapshots_hold(&family->snapshots))
 		run_late_look(&family->members, &family->options->attach, &family->holds, &family->told);
 	run_writers_reap(&family->writers);
 	if (settle(family, signals, ret) || run_snapshots_step(&family->snapshots, &family->members, signals, ret))

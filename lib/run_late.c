@@ -8,7 +8,10 @@
 
 #include <unistd.h>
 
-enum { TRIES_MOST = 3 }; // attaches that have stopped it
+enum {
+	TRIES_MOST = 3, // attaches that have stopped it
+	TOLD_AFTER = 8, // refusals without one: some 40 s
+};
 // ns
 static const uint64_t FIRST_PAUSE = UINT64_C(500000000), PAUSE_MOST = UINT64_C(10000000000);
 
@@ -16,7 +19,7 @@ void run_late_begin(struct run_member *member, uint64_t now_ns)
 {
 	member->late.pause_ns = FIRST_PAUSE;
 	member->late.due_ns = now_ns + FIRST_PAUSE;
-	member->late.tries = 0;
+	member->late.tries = member->late.refusals = 0;
 }
 
 static bool is_due(const struct run_member *member, uint64_t now_ns)
@@ -38,7 +41,7 @@ static struct hs_error *attach(struct run_member *member, const struct hs_attach
 	struct hs_error *error, *lost;
 
 	target_is_followed_by((uint32_t)getpid());
-	follow_threads_through_freeze(&member->follow);
+	follow_threads_through_freeze();
 	error = hs_attach(&member->process, options, &attached);
 	lost = follow_threads_again(&member->follow);
 	if (lost && lost->code != HS_ERROR_GONE)
@@ -47,25 +50,35 @@ static struct hs_error *attach(struct run_member *member, const struct hs_attach
 	return error;
 }
 
-// What its threads do is in the way, and they may do other things the next time; or it is about to be gone, whatever
-// could not be read of it.
-static bool may_pass(const struct process *process, const struct hs_error *error)
+// What its threads do is in the way, and they may do other things the next time.
+static bool may_pass(const struct hs_error *error)
 {
 	return error->code == HS_ERROR_REFUSED || error->code == HS_ERROR_TIMEOUT || error->code == HS_ERROR_GONE ||
-	       error->code == HS_ERROR_INTERRUPTED || !process_lives(process);
+	       error->code == HS_ERROR_INTERRUPTED;
 }
 
-static void record(struct run_member *member, const struct hs_attach_options *options, size_t *told)
+// Whether another try may end otherwise. One that is about to be gone is no failure, whatever could not be read of it.
+static bool is_pending(const struct run_member *member, const struct hs_error *error)
+{
+	return error && ((may_pass(error) && member->late.tries < TRIES_MOST) || !process_lives(&member->process));
+}
+
+// True: it was held.
+static bool record(struct run_member *member, const struct hs_attach_options *options, size_t *told)
 {
 	struct hs_error *error = follow_attach_check(&member->process);
+	const bool is_tried = !error;
 
 	run_member_read_name(member);
-	if (!error) {
+	if (is_tried) {
 		error = attach(member, options);
 		member->late.tries++;
 	}
-	if (error && may_pass(&member->process, error) && member->late.tries < TRIES_MOST) {
-		hs_verbose("process %d is not recorded yet: %s", (int)member->process.pid, error->message);
+	if (is_pending(member, error)) {
+		if (++member->late.refusals == TOLD_AFTER)
+			run_member_tell(member, told, "is not recorded yet: ", error->message);
+		else
+			hs_verbose("process %d is not recorded yet: %s", (int)member->process.pid, error->message);
 		postpone(member, hs_monotonic_ns());
 	} else {
 		member->outcome = error ? OUTCOME_FAILED : OUTCOME_RECORDED;
@@ -74,6 +87,7 @@ static void record(struct run_member *member, const struct hs_attach_options *op
 			run_member_tell(member, told, "is not recorded: ", error->message);
 	}
 	hs_error_destroy(error);
+	return is_tried;
 }
 
 void run_late_look(struct run_members *members, const struct hs_attach_options *options, struct run_holds *holds,
@@ -91,7 +105,8 @@ void run_late_look(struct run_members *members, const struct hs_attach_options *
 		member->late.due_ns = now + FIRST_PAUSE;
 		return;
 	}
-	record(member, options, told);
+	if (!record(member, options, told))
+		return;
 	holds->programs++;
 	holds->held_ns += hs_monotonic_ns() - now;
 }

@@ -16,8 +16,8 @@
 // From now on it has half a second; ns of CLOCK_MONOTONIC.
 void run_late_begin(struct run_member *member, uint64_t now_ns);
 // Attaches to the first one whose time has come, if there is one, where that may be now; else, and where something is
-// in the way that may pass, it is tried again, ever more seldom. *told: run_member_tell. pre: no attached process is
-// stopped by this tool
+// in the way that may pass, it is tried again, ever more seldom. *told: run_member_tell. pre: no other
+// process is held (run_snapshots_hold)
 void run_late_look(struct run_members *members, const struct hs_attach_options *options, struct run_holds *holds,
 		   size_t *told);
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/run_signals.h"
 
-#include "attach/guard/tool_guard.h"
-
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -45,9 +43,10 @@ void run_signals_begin(int own, struct run_signals *ret)
 
 void run_signals_end(struct run_signals *signals) { sigprocmask(SIG_SETMASK, &signals->before, NULL); }
 
-bool run_signal_is_for_command(int code, int sender_group, int group)
+bool run_signal_is_for_command(int code, bool is_of_starter, int sender_group, int group)
 {
-	return code <= 0 && sender_group != group; // SI_USER, SI_QUEUE, SI_TKILL: a process has sent it
+	return code <= 0 &&
+	       (is_of_starter || sender_group != group); // SI_USER, SI_QUEUE, SI_TKILL: a process has sent it
 }
 
 // Of those that are blocked.
@@ -100,7 +99,7 @@ void run_signals_wait(struct run_signals *signals, const struct process *command
 		*is_due_ret = true;
 	else if (IS_AMONG(number, stopping))
 		signals->wants_stop = true;
-	else if (run_signal_is_for_command(info.si_code, group_of(&info), getpgrp()) || tool_guard_has_sent(&info))
+	else if (run_signal_is_for_command(info.si_code, info.si_pid == getppid(), group_of(&info), getpgrp()))
 		kill(command->pid, number);
 }
 

@@ -3,8 +3,9 @@
 //
 // What a terminal sends (Ctrl-C, Ctrl-Z, a change of its size, its end) goes to the whole foreground process group, so
 // to the command as well; so does what a process of that group sends, as it is mostly meant for the group. Everything
-// else was meant for the tool alone, and is handed on. A signal that another process sends to the whole group cannot be
-// told from that: the command gets it twice.
+// else was meant for the tool alone, and is handed on; so is what the process sends that has started the tool, which
+// ends its job by that (or is the tool's own: attach/guard/tool_guard.h). A signal that one of these sends to the whole
+// group cannot be told from it: the command gets it twice.
 #ifndef HEAPSNAP_LIB_RUN_SIGNALS_H
 #define HEAPSNAP_LIB_RUN_SIGNALS_H
 
@@ -31,8 +32,8 @@ void run_signals_wait(struct run_signals *signals, const struct process *command
 // In a process that writes a snapshot: signals of the terminal are not for it.
 void run_signals_of_writer(const struct run_signals *signals);
 
-// Pure: whether a signal of which this is said is to be handed on, by a tool of process group `group`; `sender_group`:
-// that of the process that has sent it.
-bool run_signal_is_for_command(int code, int sender_group, int group);
+// Pure: whether a signal of which this is said is to be handed on, by a tool of process group `group`. `is_of_starter`:
+// the tool's parent has sent it; `sender_group`: the group of the process that has.
+bool run_signal_is_for_command(int code, bool is_of_starter, int sender_group, int group);
 
 #endif

@@ -267,6 +267,8 @@ static void give_up(struct run_snapshots *snapshots)
 	     is_copying ? "copying it took too long" : "its threads did not all stop in time");
 }
 
+bool run_snapshots_hold(const struct run_snapshots *snapshots) { return snapshots->current && snapshots->copier < 0; }
+
 bool run_snapshots_step(struct run_snapshots *snapshots, const struct run_members *members,
 			const struct run_signals *signals, struct hs_run_event *ret)
 {

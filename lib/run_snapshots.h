@@ -37,6 +37,8 @@ void run_snapshots_ask(struct run_snapshots *snapshots, const struct run_members
 // None will be taken of it any more: it is about to end, to become another program, or to be left. Nobody is at work on
 // it afterwards.
 void run_snapshots_drop(struct run_snapshots *snapshots, struct run_member *member);
+// Whether the threads of a process are held for one.
+bool run_snapshots_hold(const struct run_snapshots *snapshots);
 // True: this is the process that writes one, and *ret its event.
 bool run_snapshots_step(struct run_snapshots *snapshots, const struct run_members *members,
 			const struct run_signals *signals, struct hs_run_event *ret);

@@ -90,10 +90,11 @@ static void spare_from_oom(void)
 }
 
 static bool begun;
+static bool forbidden;
 
 bool tool_guard_has_begun(void) { return begun; }
 
-bool tool_guard_has_sent(const siginfo_t *info) { return begun && info->si_code <= 0 && info->si_pid == getppid(); }
+void tool_guard_forbid(void) { forbidden = true; }
 
 struct hs_error *tool_guard_begin(void)
 {
@@ -102,6 +103,10 @@ struct hs_error *tool_guard_begin(void)
 
 	if (begun)
 		return NULL;
+	if (forbidden)
+		return hs_error_create(HS_ERROR_REFUSED_FOR_GOOD,
+				       "it has a seccomp filter, and heapsnap follows other processes, so that it "
+				       "cannot guard this one; try again when that one has ended");
 	begun = true;
 	sigemptyset(&waited);
 	for (size_t i = 0; i < sizeof(handed_on) / sizeof(handed_on[0]); i++)

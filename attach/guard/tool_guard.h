@@ -18,11 +18,11 @@
 // Goes on in the child. Once; later calls do nothing. pre: the process has one thread and traces no process.
 struct hs_error *tool_guard_begin(void) HS_MUST_CHECK;
 
+// From now on it cannot begin: HS_ERROR_REFUSED_FOR_GOOD. For a tool that traces processes beyond one command's work.
+void tool_guard_forbid(void);
+
 // Whether it has begun: another call would do nothing.
 bool tool_guard_has_begun(void);
-
-// Whether the process that waits has handed this signal on.
-bool tool_guard_has_sent(const siginfo_t *info);
 
 // The same for a tool that is the first process of a PID namespace: the kernel keeps every SIGKILL of that namespace
 // from it (sig_task_ignored in kernel/signal.c), and so the watchdog could not end it (freeze_watchdog.h). Its child

@@ -2,6 +2,7 @@
 #include "attach/ptrace/follow_attach.h"
 
 #include "attach/guard/tool_guard.h"
+#include "attach/process/descriptor_sharers.h"
 #include "attach/process/memory_sharers.h"
 #include "attach/process/thread_facts.h"
 
@@ -30,5 +31,7 @@ struct hs_error *follow_attach_check(const struct process *process)
 		error = check_filters(&facts);
 	if (!error && facts.uninterruptible)
 		error = hs_error_create(HS_ERROR_REFUSED, "a thread of it is in an uninterruptible wait");
-	return error ? error : memory_sharers_wait(process, 0);
+	if (!error)
+		error = memory_sharers_wait(process, 0);
+	return error ? error : descriptor_sharers_wait(process, 0);
 }

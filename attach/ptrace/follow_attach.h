@@ -12,8 +12,8 @@
 struct hs_error *follow_attach_check_filters(const struct process *process) HS_MUST_CHECK;
 
 // So too of one that runs. HS_ERROR_REFUSED: not now. A thread of it would not come to its stop, or another process
-// shares its memory: one that it waits for, or that waits for it, until this tool lets it go on. HS_ERROR_SYSTEM.
-// Nothing is touched.
+// shares its memory or descriptors: one that it waits for, say, or that waits for it, until this tool lets it go on.
+// HS_ERROR_SYSTEM. Nothing is touched.
 struct hs_error *follow_attach_check(const struct process *process) HS_MUST_CHECK;
 
 #endif

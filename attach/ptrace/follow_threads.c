@@ -95,25 +95,12 @@ struct hs_error *follow_threads_begin(const struct process *process, struct foll
 	return follow_threads_add_others(ret);
 }
 
-void follow_threads_through_freeze(const struct follow_threads *follow)
-{
-	thread_release_keep(follow->process->pid, KEPT_GOING_ON);
-}
+void follow_threads_through_freeze(void) { thread_release_keep_all(OPTIONS); }
 
 struct hs_error *follow_threads_again(struct follow_threads *follow)
 {
-	const pid_t main_thread = follow->process->pid;
-	struct hs_error *error;
-	size_t left = 0;
-
 	thread_release_keep(0, KEPT_GOING_ON);
-	for (size_t i = 0; i < follow->count; i++)
-		if (thread_is_own_tracee(follow->process, follow->threads[i].tid))
-			follow->threads[left++] = follow->threads[i];
-	follow->count = left;
-	error = follow_threads_add_others(follow);
-	// Its look tells of the end of the process.
-	return follow_threads_know(follow, main_thread) ? error : hs_error_join(error, add(follow, main_thread));
+	return follow_threads_add_others(follow);
 }
 
 struct hs_error *follow_threads_adopt(const struct process *process, struct follow_threads *ret)
@@ -281,6 +268,7 @@ static enum follow_event look_at(struct follow_threads *follow, struct followed_
 			hold(thread, &stop);
 			break;
 		}
+		repeat_call_set_back_from(thread->tid, &stop);
 		error = follow->is_stopped ? ptrace_listen(thread->tid) : ptrace_continue(thread->tid, 0);
 		hs_error_destroy(error); // killed in its stop
 		break;

@@ -40,10 +40,10 @@ struct hs_error *follow_threads_begin(const struct process *process, struct foll
 struct hs_error *follow_threads_add_others(struct follow_threads *follow) HS_MUST_CHECK;
 // Takes over one that FOLLOW_STARTED has told, with one thread, which is traced. HS_ERROR_NO_MEMORY.
 struct hs_error *follow_threads_adopt(const struct process *process, struct follow_threads *ret) HS_MUST_CHECK;
-// From now on, until follow_threads_again, its main thread stays traced where this tool freezes the process. Its others
-// are let go of by that, and what they make meanwhile nobody tells of.
-void follow_threads_through_freeze(const struct follow_threads *follow);
-// Again, all of them. As follow_threads_begin.
+// From now on, until follow_threads_again, the threads stay traced where this tool freezes the process. Their stops are
+// to be looked at again behind it.
+void follow_threads_through_freeze(void);
+// Those of which nobody has told meanwhile are followed as well. As follow_threads_begin.
 struct hs_error *follow_threads_again(struct follow_threads *follow) HS_MUST_CHECK;
 // As follow_look; never FOLLOW_MISSED. *made_ret: FOLLOW_STARTED: the number of the process that it has made, which is
 // traced and stands, or will in a moment; its maker goes on.

@@ -2,6 +2,7 @@
 #include "attach/ptrace/followed_resume.h"
 
 #include "attach/arch/syscall.h"
+#include "attach/ptrace/init_signal.h"
 #include "attach/ptrace/ptrace_call.h"
 #include "attach/ptrace/repeat_call.h"
 #include "attach/ptrace/seccomp_filter.h"
@@ -26,11 +27,12 @@ static bool has(const char *status, const char *key, int signal)
 }
 
 // By itself or by default (SIG_KERNEL_IGNORE_MASK in include/linux/signal.h).
-static bool is_ignored(const char *status, int signal)
+static bool is_ignored(pid_t tid, const char *status, int signal)
 {
 	const bool is_by_default = signal == SIGCHLD || signal == SIGCONT || signal == SIGURG || signal == SIGWINCH;
 
-	return has(status, "SigIgn:", signal) || (is_by_default && !has(status, "SigCgt:", signal));
+	return has(status, "SigIgn:", signal) || (is_by_default && !has(status, "SigCgt:", signal)) ||
+	       init_signal_is_kept(tid, status, signal);
 }
 
 // Where the signal has a handler, the kernel ends the call with EINTR.
@@ -51,7 +53,7 @@ static struct hs_error *keep_waiting(pid_t tid, const char *status, const arch_r
 	uint64_t mask;
 	struct hs_error *error;
 
-	if (!is_ignored(status, *signal))
+	if (!is_ignored(tid, status, *signal))
 		return NULL;
 	error = ptrace_get_signal_mask(tid, &mask);
 	if (error || status_has_signal(status, mask))
@@ -84,6 +86,6 @@ void followed_resume(const struct process *process, pid_t tid, int signal)
 	struct hs_error *error = signal ? mend_call(process, tid, &signal) : NULL;
 
 	hs_error_destroy(error); // killed in its stop
-	error = ptrace_continue(tid, signal);
+	error = ptrace_continue(tid, init_signal_pass(tid, signal));
 	hs_error_destroy(error);
 }

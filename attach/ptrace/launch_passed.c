@@ -39,13 +39,14 @@ struct hs_error *holding_is_late_signal(const struct holding *holding, const str
 	const struct hold_place *place = &holding->places[PLACE_LOADER];
 	struct hs_error *error;
 	pid_t sender;
+	int code;
 
 	*ret = false;
 	if (!place->is_set || !place->signal || stop->kind != STOP_SIGNAL || stop->event ||
 	    stop->signal != place->signal)
 		return NULL;
-	error = ptrace_get_sender(holding->process->pid, &sender);
-	*ret = !error && sender && sender == own_id(holding->process);
+	error = ptrace_get_sender(holding->process->pid, &code, &sender);
+	*ret = !error && code == SI_USER && sender && sender == own_id(holding->process);
 	return error;
 }
 

@@ -2,6 +2,7 @@
 #include "attach/ptrace/launch_steps.h"
 
 #include "attach/guard/interrupt.h"
+#include "attach/ptrace/init_signal.h"
 #include "attach/ptrace/ptrace_call.h"
 #include "base/clock.h"
 
@@ -29,7 +30,8 @@ struct hs_error *launch_pass(pid_t tid, const struct stop *stop)
 {
 	if (stop->kind == STOP_EXITED || stop->kind == STOP_UNKNOWN)
 		return launch_ended(tid);
-	return ptrace_continue(tid, stop->kind == STOP_SIGNAL && !stop->event ? stop->signal : 0);
+	return ptrace_continue(tid,
+			       init_signal_pass(tid, stop->kind == STOP_SIGNAL && !stop->event ? stop->signal : 0));
 }
 
 struct hs_error *launch_stop_in_place(pid_t tid, const struct stop *stop, struct stop *ret)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attach/ptrace/left_threads.h"
 
+#include "attach/ptrace/init_signal.h"
 #include "attach/ptrace/ptrace_call.h"
 #include "attach/ptrace/repeat_call.h"
 #include "attach/ptrace/stop_wait.h"
@@ -41,7 +42,8 @@ static bool let_go(pid_t tid)
 		stop_consume(tid);
 	repeat_call_set_back_from(tid, &stop);
 	if (stop.kind != STOP_EXITED && stop.kind != STOP_UNKNOWN)
-		hs_error_destroy(ptrace_detach(tid, stop.kind == STOP_SIGNAL && !stop.event ? stop.signal : 0));
+		hs_error_destroy(ptrace_detach(
+			tid, init_signal_pass(tid, stop.kind == STOP_SIGNAL && !stop.event ? stop.signal : 0)));
 	return true;
 }
 

@@ -142,12 +142,15 @@ struct hs_error *ptrace_get_ended_child(pid_t tid, pid_t *ret)
 	return error;
 }
 
-struct hs_error *ptrace_get_sender(pid_t tid, pid_t *ret)
+struct hs_error *ptrace_get_sender(pid_t tid, int *code_ret, pid_t *ret)
 {
 	siginfo_t info = { 0 };
 	struct hs_error *error = request(PTRACE_GETSIGINFO, "read the signal of", tid, 0, (uint64_t)&info);
 
-	*ret = info.si_code == SI_USER ? info.si_pid : 0;
+	const bool is_sent = info.si_code == SI_USER || info.si_code == SI_QUEUE || info.si_code == SI_TKILL;
+
+	*code_ret = info.si_code;
+	*ret = is_sent ? info.si_pid : 0;
 	return error;
 }
 

@@ -63,9 +63,9 @@ struct hs_error *ptrace_set_options(pid_t tid, unsigned long options) HS_MUST_CH
 struct hs_error *ptrace_get_made(pid_t tid, pid_t *ret) HS_MUST_CHECK;
 // pre: in the stop of a signal. The process whose end the signal tells (SIGCHLD); 0 = it tells of none.
 struct hs_error *ptrace_get_ended_child(pid_t tid, pid_t *ret) HS_MUST_CHECK;
-// pre: in the stop of a signal. The process that has sent it by kill(2), as the thread's own PID namespace numbers it;
-// 0 = it came otherwise.
-struct hs_error *ptrace_get_sender(pid_t tid, pid_t *ret) HS_MUST_CHECK;
+// pre: in the stop of a signal. The process that has sent it, as the thread's own PID namespace numbers it; 0 = none
+// there has, or the kernel. *code_ret: how; SI_USER = by kill(2).
+struct hs_error *ptrace_get_sender(pid_t tid, int *code_ret, pid_t *ret) HS_MUST_CHECK;
 // pre: stopped. Whether a signal that `sender` (as above) has sent by kill(2) is pending for the thread's process.
 struct hs_error *ptrace_has_pending(pid_t tid, int signal, pid_t sender, bool *ret) HS_MUST_CHECK;
 // pre: stopped at a system call. Whether at its entry (true) or exit.

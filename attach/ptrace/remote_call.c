@@ -6,6 +6,7 @@
 #include "attach/guard/standstill.h"
 #include "attach/ptrace/carrier_choice.h"
 #include "attach/ptrace/frozen_maps.h"
+#include "attach/ptrace/init_signal.h"
 #include "attach/ptrace/memory_write.h"
 #include "attach/ptrace/ptrace_call.h"
 #include "attach/ptrace/stop_wait.h"
@@ -55,7 +56,7 @@ static struct hs_error *run_to_syscall_stop(struct remote_caller *caller)
 					(int)tid, stop.signal);
 			}
 			// Passed on, it stops the process as a whole, this thread with an event stop.
-			signal = SIGSTOP;
+			signal = init_signal_pass(tid, SIGSTOP);
 			break;
 		case STOP_NONE:
 			error = standstill_check();

@@ -93,19 +93,6 @@ struct hs_error *repeat_call_set_back(struct frozen_thread *thread)
 	return error ? error : ptrace_set_registers(thread->tid, &thread->registers);
 }
 
-void repeat_call_set_back_from(pid_t tid, const struct stop *stop)
-{
-	struct frozen_thread thread = { .tid = tid };
-	struct hs_error *error;
-
-	if (stop->kind != STOP_EVENT || stop->signal != SIGTRAP)
-		return;
-	error = ptrace_get_registers(tid, &thread.registers);
-	if (!error)
-		error = repeat_call_set_back(&thread);
-	hs_error_destroy(error); // killed in its stop
-}
-
 bool status_has_signal(const char *status, uint64_t mask)
 {
 	uint64_t pending = proc_status_number(status, "SigPnd:", 16, 0) | proc_status_number(status, "ShdPnd:", 16, 0);
@@ -125,4 +112,29 @@ struct hs_error *repeat_call_settle(const struct process *process, struct frozen
 		arch_end_call(&thread->registers, -EINTR);
 	thread->registers_changed = true;
 	return error;
+}
+
+static struct hs_error *settle_at_once(struct frozen_thread *thread)
+{
+	HS_CLEANUP_PROCESS struct process process = PROCESS_CLOSED; // /proc/TID is there for any thread
+	struct hs_error *error = process_glance(thread->tid, &process);
+
+	if (!error)
+		error = repeat_call_settle(&process, thread);
+	return error ? error : ptrace_set_registers(thread->tid, &thread->registers);
+}
+
+void repeat_call_set_back_from(pid_t tid, const struct stop *stop)
+{
+	struct frozen_thread thread = { .tid = tid };
+	struct hs_error *error;
+
+	if (stop->kind != STOP_EVENT || stop->signal != SIGTRAP)
+		return;
+	error = ptrace_get_registers(tid, &thread.registers);
+	if (!error)
+		error = repeat_call_set_back(&thread);
+	if (!error && thread.repeats_call)
+		error = settle_at_once(&thread);
+	hs_error_destroy(error); // killed in its stop
 }

@@ -30,7 +30,8 @@ bool repeat_call_is_endless(const arch_registers *registers);
 // comes before it is made again.
 struct hs_error *repeat_call_set_back(struct frozen_thread *thread) HS_MUST_CHECK;
 
-// So too of a thread whose registers were not read, that is let go right afterwards; nothing in any other stop.
+// So too of a thread whose registers were not read, that is let go right afterwards: as repeat_call_settle, too.
+// Nothing in any other stop.
 void repeat_call_set_back_from(pid_t tid, const struct stop *stop);
 
 // Right before the release of a thread that was set back: gives it its signal mask, and the EINTR if that is its own

@@ -26,7 +26,7 @@ enum stop_kind {
 struct stop {
 	enum stop_kind kind;
 	int signal;
-	int event; // HS_PTRACE_EVENT_EXIT: there is no signal to be passed on; else 0
+	int event; // HS_PTRACE_EVENT_EXIT, ..._FORK and the like: there is no signal to be passed on; else 0
 };
 
 // Group-stop (ptrace(2)): by SIGSTOP and the like, from which SIGCONT wakes the process.

@@ -19,13 +19,17 @@ struct hs_error *thread_release(const struct process *process, struct frozen_thr
 				bool *running_ret) HS_MUST_CHECK;
 
 // From now on this thread stays traced when it is released: who freezes its process is its tracer before and after. It
-// stays in its stop, or goes on. The stops of its exec and of its end are left to be seen: a freeze does without it
-// there; and so is that of its whole process (SIGSTOP). 0 = none stays traced.
+// stays in its stop, or goes on. The stops of its exec, of its end and of what it makes are left to be seen: a freeze
+// does without it before its end; and so is that of its whole process (SIGSTOP). 0 = none stays traced.
 enum kept_thread { KEPT_IN_STOP, KEPT_GOING_ON };
 void thread_release_keep(pid_t tid, enum kept_thread how);
-// For the same thread; what it was before.
+// So too of all threads of the process, which go on with these options. Before its end only the main thread stands,
+// and a freeze fails then: others may wait for it (an exec). Until thread_release_keep.
+void thread_release_keep_all(unsigned long options);
+// For the same threads; what it was before.
 enum kept_thread thread_release_keep_so(enum kept_thread how);
-pid_t thread_release_kept(void);
+bool thread_release_keeps(pid_t tid);
+bool thread_release_keeps_all(void);
 
 // Lets threads go that are in no stop: in turns, as in collect_threads. Bounded. Overwrites the list. HS_ERROR_TIMEOUT:
 // one is still traced, and nobody looks for it (left_threads.h).

@@ -8,7 +8,9 @@
 #include "attach/process/kernel_workers.h"
 #include "attach/process/thread_facts.h"
 #include "attach/ptrace/ending_threads.h"
+#include "attach/ptrace/freeze_error.h"
 #include "attach/ptrace/frozen_maps.h"
+#include "attach/ptrace/init_signal.h"
 #include "attach/ptrace/ptrace_call.h"
 #include "attach/ptrace/repeat_call.h"
 #include "attach/ptrace/seccomp_filter.h"
@@ -33,20 +35,8 @@ struct freezer {
 	uint64_t deadline; // CLOCK_MONOTONIC, ns
 	struct pid_set user_threads;
 	pid_t left_out; // one that could not be seized in the last pass, though it may be live; 0 = none
+	bool kept_ends; // one that is kept stands before its end
 };
-
-static struct hs_error *describe_stuck(const struct process *process, pid_t tid)
-{
-	HS_CLEANUP_FREE char *channel = NULL;
-	char state = thread_state(process, tid);
-	struct hs_error *error = process_read_task_file(process, tid, "wchan", &channel, NULL);
-
-	hs_error_destroy(error);
-	return hs_error_create(HS_ERROR_TIMEOUT,
-			       "thread %d of process %d did not stop in time (state %c, waits in %s); try again later",
-			       (int)tid, (int)process->pid, state,
-			       channel && channel[0] && strcmp(channel, "0") != 0 ? channel : "user code");
-}
 
 static int compare_tids(const void *left, const void *right)
 {
@@ -72,11 +62,6 @@ static void remove_thread(struct frozen_process *frozen, size_t index)
 	frozen->count--;
 }
 
-static struct hs_error *gone_by_exec(const struct process *process)
-{
-	return hs_error_create(HS_ERROR_GONE, "process %d has executed another program; try again", (int)process->pid);
-}
-
 // Seizes and interrupts one thread and adds it. A dead or dying thread is left out. So is one that cannot be seized
 // now, or is not proven to be one of the process: its id may have gone to another process's since it was listed. That
 // is noted in `left_out`, so that the threads are listed once more.
@@ -96,7 +81,7 @@ static struct hs_error *seize_thread(struct freezer *freezer, pid_t tid)
 		return thread_release_foreign(tid);
 	}
 	if (!error) {
-		if (tid == thread_release_kept() && stop_peek(tid).kind == STOP_EVENT)
+		if (thread_release_keeps(tid) && stop_peek(tid).kind == STOP_EVENT)
 			return NULL; // one more would stop it again when it goes on
 		error = ptrace_interrupt(tid);
 		if (!error || error->code != HS_ERROR_GONE)
@@ -119,16 +104,16 @@ static struct hs_error *seize_thread(struct freezer *freezer, pid_t tid)
 	return error;
 }
 
-// The thread that is kept is its tracer's to be let go to its end.
-static bool kept_is_before_end(void)
+// A thread that is kept is its tracer's to be let go to its end.
+static bool is_kept_before_end(pid_t tid)
 {
-	const pid_t kept = thread_release_kept();
-	const struct stop stop = kept ? stop_peek(kept) : (struct stop){ .kind = STOP_NONE };
+	struct stop stop;
 
+	if (!thread_release_keeps(tid) || thread_release_keeps_all())
+		return false;
+	stop = stop_peek(tid);
 	return stop.kind == STOP_SIGNAL && stop.event == HS_PTRACE_EVENT_EXIT;
 }
-
-static bool is_kept_before_end(pid_t tid) { return tid == thread_release_kept() && kept_is_before_end(); }
 
 // Seizes every thread that is not yet in the list (whose first `known` entries are sorted).
 static struct hs_error *seize_new_threads(struct freezer *freezer)
@@ -145,14 +130,19 @@ static struct hs_error *seize_new_threads(struct freezer *freezer)
 	}
 	error = seize_guard_begin();
 	freezer->left_out = 0;
+	freezer->kept_ends = false;
 	for (pid_t tid; !error && (tid = thread_walk_next(&walk));) {
 		const struct frozen_thread key = { .tid = tid };
 
 		if (known > 0 && bsearch(&key, frozen->threads, known, sizeof(key), compare_tids))
 			continue;
 		if (thread_is_kernel_worker(frozen->process, key.tid, &freezer->user_threads) ||
-		    ending_threads_have(frozen->process, key.tid) || is_kept_before_end(key.tid))
+		    ending_threads_have(frozen->process, key.tid))
 			continue;
+		if (is_kept_before_end(key.tid)) {
+			freezer->kept_ends = true;
+			continue;
+		}
 		error = interrupt_check();
 		if (!error)
 			error = seize_thread(freezer, key.tid);
@@ -206,7 +196,7 @@ struct hs_error *threads_read_signal_mask(struct frozen_thread *thread)
 // kernel/ptrace.c): so the one in that exec may be traced after the stop that each traced exec has, under an id that
 // the request did not name, and nothing has interrupted it. While an interrupt is pending, one more changes nothing;
 // one that comes right behind the stop costs one more stop when the thread is resumed, which run_to_syscall_stop passes
-// over, or is dropped with the release.
+// over, or is dropped with the release, if that is a detach.
 static struct hs_error *interrupt_again(pid_t tid)
 {
 	struct hs_error *error = ptrace_interrupt(tid);
@@ -215,6 +205,16 @@ static struct hs_error *interrupt_again(pid_t tid)
 		return error;
 	hs_error_destroy(error);
 	return NULL;
+}
+
+// What waits for a thread in this stop stands, too, until who follows it lets it go on.
+static struct hs_error *refuse_kept_stop(const struct process *process, pid_t tid, int event)
+{
+	if (!thread_release_keeps_all())
+		return NULL;
+	if (event == HS_PTRACE_EVENT_VFORK)
+		return freeze_error_vfork(process);
+	return event == HS_PTRACE_EVENT_EXIT && tid == process->pid ? freeze_error_ends(process) : NULL;
 }
 
 enum collected { COLLECTED, COLLECTED_DEAD, NOT_YET };
@@ -254,7 +254,7 @@ static struct hs_error *collect_thread(struct freezer *freezer, struct frozen_th
 			*ret = COLLECTED_DEAD;
 			return NULL;
 		case STOP_EXEC:
-			return gone_by_exec(freezer->frozen->process);
+			return freeze_error_exec(freezer->frozen->process);
 		case STOP_NONE:
 			*ret = ending_threads_take(freezer->frozen->process, tid) ? COLLECTED_DEAD : NOT_YET;
 			error = tid == freezer->frozen->process->pid ? interrupt_again(tid) : NULL;
@@ -265,11 +265,14 @@ static struct hs_error *collect_thread(struct freezer *freezer, struct frozen_th
 				*ret = COLLECTED_DEAD;
 				return NULL;
 			}
+			error = refuse_kept_stop(freezer->frozen->process, tid, stop.event);
+			if (error)
+				return error;
 			// Any stop takes away a pending interrupt (ptrace_stop in kernel/signal.c): ask again, then let
 			// the signal take its way. The thread stops before it runs another instruction of the program.
 			error = ptrace_interrupt(tid);
 			if (!error)
-				error = ptrace_continue(tid, stop.signal);
+				error = ptrace_continue(tid, init_signal_pass(tid, stop.signal));
 		}
 		if (error && error->code != HS_ERROR_GONE)
 			return error;
@@ -324,19 +327,12 @@ static struct hs_error *collect_threads(struct freezer *freezer)
 				i++;
 		}
 		if (waiting != 0 && hs_monotonic_ns() >= freezer->deadline)
-			return describe_stuck(frozen->process, waiting);
+			return freeze_error_stuck(frozen->process, waiting);
 		if (waiting != 0)
 			all_stand(frozen);
 		ending_threads_reap(); // an exec may wait for it
 	} while (waiting != 0);
 	return NULL;
-}
-
-static struct hs_error *too_fast(const struct process *process)
-{
-	return hs_error_create(HS_ERROR_TIMEOUT,
-			       "process %d starts threads faster than they can be stopped; try again later",
-			       (int)process->pid);
 }
 
 static struct hs_error *stop_all(struct freezer *freezer)
@@ -355,10 +351,10 @@ static struct hs_error *stop_all(struct freezer *freezer)
 		stand = all_stand(frozen);
 		if (stand && frozen->count == known && !freezer->left_out) {
 			// Those that were listed had ended by then, and have started others before.
-			if (frozen->count > 0 || kept_is_before_end() || !process_lives(frozen->process))
+			if (frozen->count > 0 || freezer->kept_ends || !process_lives(frozen->process))
 				break;
 			if (hs_monotonic_ns() >= freezer->deadline)
-				return too_fast(frozen->process);
+				return freeze_error_too_fast(frozen->process);
 			continue;
 		}
 		priority_boost_lower(); // some are still to come to their stops
@@ -375,7 +371,7 @@ static struct hs_error *stop_all(struct freezer *freezer)
 		// Where all that were there at first took the time that there was, and none has been started since, all
 		// stand.
 		if (known > 0 && hs_monotonic_ns() >= freezer->deadline)
-			return too_fast(frozen->process);
+			return freeze_error_too_fast(frozen->process);
 		if (frozen->count > 0)
 			qsort(frozen->threads, frozen->count, sizeof(*frozen->threads), compare_tids);
 	}

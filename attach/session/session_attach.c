@@ -16,6 +16,7 @@
 #include "attach/process/memory_sharers.h"
 #include "attach/process/sharing.h"
 #include "attach/ptrace/frozen_maps.h"
+#include "attach/ptrace/thread_release.h"
 #include "attach/ptrace/threads.h"
 #include "attach/region/payload_load.h"
 #include "attach/region/region_fill.h"
@@ -237,6 +238,8 @@ static struct hs_error *executes_another_program(const struct process *process)
 static struct hs_error *attach_once(struct attach_plan *plan, struct diagnostics *diagnostics,
 				    struct attach_report *report, bool *retry_ret)
 {
+	// Who follows its threads lets none go on meanwhile that it would wait for.
+	const unsigned sharers_wait_ms = thread_release_keeps_all() ? 0 : HS_SHARERS_WAIT_MS;
 	struct frozen_process frozen;
 	struct remote_caller caller;
 	const struct proc_maps *now = NULL;
@@ -247,9 +250,9 @@ static struct hs_error *attach_once(struct attach_plan *plan, struct diagnostics
 	*retry_ret = false;
 	error = fault_point("freeze for the attach");
 	if (!error)
-		error = memory_sharers_wait(plan->process, HS_SHARERS_WAIT_MS);
+		error = memory_sharers_wait(plan->process, sharers_wait_ms);
 	if (!error)
-		error = descriptor_sharers_wait(plan->process, HS_SHARERS_WAIT_MS);
+		error = descriptor_sharers_wait(plan->process, sharers_wait_ms);
 	if (error)
 		return error;
 	descriptor_strangers_list(plan->process, &strangers);

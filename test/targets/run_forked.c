@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Forks workers that execute no program, and ends by 0 when each of them has ended by 4.
-//   run_forked NUMBER [threads | reads | nested | vfork | filter | spawn PROGRAM ... | exec PROGRAM ...]
-// Each says "worker PID", waits for the end of the input in a call that a stop ends early (9 = EINTR), keeps 1000
-// blocks of 100 bytes in in_worker, says "done", and ends when it gets SIGUSR1. Besides:
+//   run_forked NUMBER [threads | reads | nested | vfork | filter | init | spawn PROGRAM ... | exec PROGRAM ...]
+// It says "worker PID" of each, which waits for the end of the input in a call that a stop ends early (9 = EINTR),
+// keeps 1000 blocks of 100 bytes in in_worker, says "done", and ends when it gets SIGUSR1. Besides:
 //   threads   three more threads, which wait so, and keep 10 blocks of 50 bytes each in in_thread
 //   reads     it waits in a read, which the kernel makes again after a stop
 //   nested    it forks one more
 //   vfork     before it waits, a child that shares its memory sleeps for 1.5 s
 //   filter    before it waits, it sets a seccomp filter that allows all
+//   init      it is the first process of a PID namespace (which needs a privilege), and gets SIGSTOP and SIGTERM from
+//             within, for a second
 //   spawn     another thread of it starts another program when the input is at its end (posix_spawn)
 //   exec      it becomes another program in place of keeping blocks
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
@@ -22,6 +25,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -47,7 +51,7 @@ static void wait_for_end_of_input(void)
 
 	if (epoll < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, 0, &event) != 0)
 		_exit(8);
-	if (epoll_wait(epoll, &event, 1, 100000) != 1)
+	if (epoll_wait(epoll, &event, 1, -1) != 1)
 		_exit(errno == EINTR ? 9 : 8);
 	close(epoll);
 }
@@ -153,20 +157,35 @@ static _Noreturn void work(const char *how, char **command)
 	_exit(4);
 }
 
+// What the kernel keeps from the first process of a PID namespace. They come while it waits, or before.
+static void send_to_init(void)
+{
+	for (int i = 0; i < 20; i++, usleep(50000)) {
+		kill(1, SIGSTOP);
+		kill(1, SIGTERM);
+	}
+	_exit(0);
+}
+
 static pid_t start_worker(const char *how, char **command)
 {
-	const pid_t pid = fork();
+	const bool is_init = strcmp(how, "init") == 0;
+	const pid_t pid = is_init ? (pid_t)syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, NULL, NULL, NULL, NULL) : fork();
 
+	if (pid > 0 && strcmp(how, "nested") != 0) {
+		printf("worker %d\n", (int)pid);
+		fflush(stdout);
+	}
 	if (pid != 0)
 		return pid;
+	if (is_init && fork() == 0)
+		send_to_init();
 	if (strcmp(how, "nested") == 0) {
 		pid_t inner = start_worker("", command);
 
 		wait_for_end_of_input();
 		_exit(end_all(&inner, 1) ? 4 : 7);
 	}
-	printf("worker %d\n", (int)getpid());
-	fflush(stdout);
 	work(how, command);
 }
 

@@ -4,6 +4,7 @@
 #include "attach/guard/task_compare.h"
 #include "attach/process/descriptor_sharers.h"
 #include "attach/process/sharing.h"
+#include "attach/process/thread_facts.h"
 #include "check.h"
 #include "held_process.h"
 
@@ -36,8 +37,9 @@ static const struct family_case cases[] = {
 	{ false, "|d", false, false },
 	{ false, "|f(f)", false, false },
 	{ false, "f(|f)", false, false },
-	{ false, "|d(dq)", false, false },
-	{ false, "n(|f)", true, false }, // orphans of others may come to be its children
+	{ false, "s|d(dq)", false, false },
+	{ false, "|d(dq)", true, false }, // comes to be a child of this test's, as the target is
+	{ false, "n(|f)", true, false },  // orphans of others may come to be its children
 	{ true, "|f", true, false },
 	{ true, "|d", true, true },
 	{ true, "|d(d)", true, true },
@@ -55,8 +57,8 @@ static const struct family_case cases[] = {
 enum { MADE_MAX = 8 };
 
 static struct {
-	int go[2], settled[2], began[2]; // pipes: one byte each; one from each that waits, read by its maker
-	int made[2];                     // the pids of all that were made, read by the test
+	int go[2], began[2]; // pipes: one byte each
+	int made[2];         // the pids of all that were made, read by the test
 	pid_t pids[MADE_MAX];
 	size_t count;
 } family;
@@ -84,28 +86,36 @@ static const char *behind(const char *script)
 	return script;
 }
 
-static _Noreturn void live(const char *script, bool is_first);
+static _Noreturn void live(const char *script, int settled);
 
 // Returns what the maker goes on with.
 static const char *make(const char *script)
 {
 	const unsigned long flags = (strchr("dD", *script) ? CLONE_FILES : 0) | (*script == 'D' ? CLONE_PARENT : 0) |
 				    (*script == 'n' ? CLONE_NEWPID : 0);
-	const pid_t pid = (pid_t)syscall(SYS_clone, flags | SIGCHLD, NULL, NULL, NULL, NULL);
+	// One byte each, to and from the one that is made. Never closed: who shares descriptors would close another's.
+	int named[2], settled[2];
+	pid_t pid;
 	char byte;
 
+	if (pipe2(named, O_CLOEXEC) || pipe2(settled, O_CLOEXEC))
+		_exit(2);
+	pid = (pid_t)syscall(SYS_clone, flags | SIGCHLD, NULL, NULL, NULL, NULL);
 	if (pid < 0)
 		_exit(2);
 	script++;
-	if (pid == 0)
-		live(*script == '(' ? script + 1 : ")", false);
+	if (pid == 0) {
+		get(named[0], &byte, 1); // so that the numbers come in the order of the script
+		live(*script == '(' ? script + 1 : ")", settled[1]);
+	}
 	put(family.made[1], &pid, sizeof(pid));
-	get(family.settled[0], &byte, 1);
+	put(named[1], "", 1);
+	get(settled[0], &byte, 1);
 	return *script == '(' ? behind(script) : script;
 }
 
-// The one that waits for the listing is settled then, and not once more.
-static _Noreturn void live(const char *script, bool is_first)
+// `settled`: the pipe that takes its byte. The one that waits for the listing is settled then, and not once more.
+static _Noreturn void live(const char *script, int settled)
 {
 	bool is_settled = false;
 	char byte;
@@ -114,7 +124,7 @@ static _Noreturn void live(const char *script, bool is_first)
 		const char letter = *script;
 
 		if (letter == '|') {
-			put(is_first ? family.began[1] : family.settled[1], "", 1);
+			put(settled, "", 1);
 			is_settled = true;
 			get(family.go[0], &byte, 1);
 		}
@@ -124,7 +134,7 @@ static _Noreturn void live(const char *script, bool is_first)
 		script = strchr("fdDn", letter) ? make(script) : script + 1;
 	}
 	if (!is_settled)
-		put(is_first ? family.began[1] : family.settled[1], "", 1);
+		put(settled, "", 1);
 	if (*script == 'q')
 		_exit(0);
 	for (;;)
@@ -187,32 +197,42 @@ static pid_t begin_family(const char *script)
 	pid_t first;
 
 	memset(&family, 0, sizeof(family));
-	if (pipe2(family.go, O_CLOEXEC) || pipe2(family.settled, O_CLOEXEC) || pipe2(family.began, O_CLOEXEC) ||
-	    pipe2(family.made, O_CLOEXEC | O_NONBLOCK))
+	if (pipe2(family.go, O_CLOEXEC) || pipe2(family.began, O_CLOEXEC) || pipe2(family.made, O_CLOEXEC | O_NONBLOCK))
 		_exit(2);
 	fflush(stdout);
 	first = fork();
 	if (first == 0)
-		live(script, true);
+		live(script, family.began[1]);
 	if (read(family.began[0], &byte, 1) != 1)
 		_exit(2);
 	take_made();
 	return first;
 }
 
-// Until the last one that the script makes is there. It is the last letter that makes one.
+static size_t count_ended(void)
+{
+	size_t ended = 0;
+
+	for (size_t i = 0; i < family.count; i++)
+		ended += thread_is_ending(held_process(family.pids[i]), family.pids[i]);
+	return ended;
+}
+
+// Until the last one that the script makes is there, and all that end have ended. It is the last letter that makes one.
 static pid_t last_made(const char *script)
 {
-	size_t wanted = 0;
+	size_t wanted = 0, ending = 0;
 
-	for (const char *letter = script; *letter; letter++)
+	for (const char *letter = script; *letter; letter++) {
 		wanted += strchr("fdDn", *letter) != NULL;
-	for (int i = 0; i < 2000 && family.count < wanted; i++) {
+		ending += *letter == 'q';
+	}
+	for (int i = 0; i < 2000 && (family.count < wanted || count_ended() < ending); i++) {
 		take_made();
 		usleep(5000);
 	}
 	CHECK_EQUAL(family.count, wanted);
-	usleep(20000); // what ends behind it has ended
+	CHECK_EQUAL(count_ended(), ending);
 	return strchr(script, 'n') ? only_child(family.pids[0]) : family.pids[family.count - 1];
 }
 
@@ -225,7 +245,6 @@ static void end_family(pid_t first)
 		;
 	for (int i = 0; i < 2; i++) {
 		close(family.go[i]);
-		close(family.settled[i]);
 		close(family.began[i]);
 		close(family.made[i]);
 	}
@@ -237,6 +256,23 @@ static void check_sharer(pid_t target, const struct strangers *strangers, bool s
 
 	CHECK_EQUAL(error && error->code == HS_ERROR_REFUSED, shares);
 	hs_error_destroy(error);
+}
+
+// On a busy machine processes may come and go too fast for it, or the kernel may not answer in time.
+static bool list_strangers(pid_t target, struct strangers *ret)
+{
+	for (int i = 0; i < 100; i++) {
+		struct hs_error *error;
+
+		strangers_list(held_process(target), NULL, 0, ret);
+		error = task_compare_check(target);
+		if (!error && ret->knows_ancestors)
+			return true;
+		hs_error_destroy(error);
+		strangers_deinit(ret);
+	}
+	*ret = (struct strangers){ 0 };
+	return false;
 }
 
 static void run(const struct family_case *test)
@@ -251,8 +287,7 @@ static void run(const struct family_case *test)
 			pause();
 	if (!test->is_targets)
 		target = alone;
-	strangers_list(held_process(target), NULL, 0, &strangers);
-	CHECK(strangers.knows_ancestors);
+	CHECK(list_strangers(target, &strangers));
 	put(family.go[1], "", 1);
 	last = last_made(test->script);
 	printf("%s %s\n", test->is_targets ? "target" : "stranger", test->script);

@@ -15,20 +15,24 @@
 static void test_signals(void)
 {
 	static const struct {
-		int code, sender_group, group;
+		int code;
+		bool is_of_starter;
+		int sender_group, group;
 		bool is_for_command;
 	} cases[] = {
-		{ SI_USER, 7, 5, true },    // kill(1) of another shell
-		{ SI_QUEUE, 7, 5, true },   //
-		{ SI_TKILL, 7, 5, true },   //
-		{ SI_USER, -1, 5, true },   // the sender has ended
-		{ SI_USER, 5, 5, false },   // a process of the group, to all of the group
-		{ SI_KERNEL, 7, 5, false }, // the terminal: Ctrl-C
-		{ SI_KERNEL, -1, 5, false }, { SI_KERNEL, 5, 5, false },
+		{ SI_USER, false, 7, 5, true },    // kill(1) of another shell
+		{ SI_QUEUE, false, 7, 5, true },   //
+		{ SI_TKILL, false, 7, 5, true },   //
+		{ SI_USER, false, -1, 5, true },   // the sender has ended
+		{ SI_USER, false, 5, 5, false },   // a process of the group, to all of the group
+		{ SI_USER, true, 5, 5, true },     // who has started heapsnap ends it
+		{ SI_KERNEL, false, 7, 5, false }, // the terminal: Ctrl-C
+		{ SI_KERNEL, false, -1, 5, false }, { SI_KERNEL, true, 5, 5, false },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		CHECK_EQUAL(run_signal_is_for_command(cases[i].code, cases[i].sender_group, cases[i].group),
+		CHECK_EQUAL(run_signal_is_for_command(cases[i].code, cases[i].is_of_starter, cases[i].sender_group,
+						      cases[i].group),
 			    cases[i].is_for_command);
 }
 
