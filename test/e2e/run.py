@@ -400,8 +400,9 @@ def first_process():
         states = result.stdout.splitlines()
         check(len(states) >= 3 and not [state for state in states if "zombie" in state], f"processes that nobody waits for: {states}")
         numbers = [signal.SIGUSR1, signal.SIGWINCH, signal.SIGQUIT, signal.SIGUSR2, signal.SIGTERM]
-        listener = ("import signal, sys\nfor number in sys.argv[1:]:\n    signal.signal(int(number), lambda number, _: print(number, flush=True))\n"
-                    "print('ready', flush=True)\nwhile True:\n    signal.pause()")
+        # Not by pause(2): a signal that comes right before it is not told until another one comes.
+        listener = ("import signal, sys\nnumbers = {int(number) for number in sys.argv[1:]}\nsignal.pthread_sigmask(signal.SIG_BLOCK, numbers)\n"
+                    "print('ready', flush=True)\nwhile True:\n    print(int(signal.sigwait(numbers)), flush=True)")
         # And as another one, which does not see the PID of who sends from outside.
         for wrapper in ([], ["sh", "-c", '"$@"; true', "sh"]):
             process = start([*prefix, *wrapper, HEAPSNAP, "run", "-q", *option, "--", sys.executable, "-c", listener,
