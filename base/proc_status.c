@@ -22,6 +22,11 @@ uint64_t proc_status_number(const char *status, const char *key, int base, uint6
 	return value ? strtoull(value, NULL, base) : fallback;
 }
 
+bool proc_status_has_signal(const char *status, const char *key, int signal)
+{
+	return proc_status_number(status, key, 16, 0) >> (signal - 1) & 1;
+}
+
 char proc_status_state(const char *status)
 {
 	const char *value = proc_status_field(status, "State:");

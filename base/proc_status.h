@@ -18,6 +18,9 @@ const char *proc_status_field(const char *status, const char *key);
 // The number of the key, in `base`. `fallback` where there is no such line.
 uint64_t proc_status_number(const char *status, const char *key, int base, uint64_t fallback);
 
+// Whether the signal is in the set of the key ("SigCgt:", say).
+bool proc_status_has_signal(const char *status, const char *key, int signal);
+
 // The state of the thread, a letter; '?' where it is not said.
 char proc_status_state(const char *status);
 

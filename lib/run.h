@@ -27,7 +27,7 @@ struct hs_run_options {
 	bool children;
 };
 
-// What of a program had run before it was recorded.
+// What of a program had run before it was recorded: ever more. From _BEGINNING on it may have allocated.
 enum hs_run_missed {
 	HS_RUN_MISSED_NOTHING,
 	HS_RUN_MISSED_CONSTRUCTORS, // those of its libraries may have

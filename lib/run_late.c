@@ -10,7 +10,7 @@
 
 enum {
 	TRIES_MOST = 3, // attaches that have stopped it
-	TOLD_AFTER = 8, // refusals without one: some 40 s
+	TOLD_AFTER = 8, // times that it was postponed: some 40 s
 };
 // ns
 static const uint64_t FIRST_PAUSE = UINT64_C(500000000), PAUSE_MOST = UINT64_C(10000000000);
@@ -19,7 +19,7 @@ void run_late_begin(struct run_member *member, uint64_t now_ns)
 {
 	member->late.pause_ns = FIRST_PAUSE;
 	member->late.due_ns = now_ns + FIRST_PAUSE;
-	member->late.tries = member->late.refusals = 0;
+	member->late.tries = member->late.postponed = 0;
 }
 
 static bool is_due(const struct run_member *member, uint64_t now_ns)
@@ -75,7 +75,7 @@ static bool record(struct run_member *member, const struct hs_attach_options *op
 		member->late.tries++;
 	}
 	if (is_pending(member, error)) {
-		if (++member->late.refusals == TOLD_AFTER)
+		if (++member->late.postponed == TOLD_AFTER)
 			run_member_tell(member, told, "is not recorded yet: ", error->message);
 		else
 			hs_verbose("process %d is not recorded yet: %s", (int)member->process.pid, error->message);

@@ -26,7 +26,7 @@ struct run_member {
 	enum hs_run_missed missed;
 	struct {
 		uint64_t due_ns, pause_ns; // CLOCK_MONOTONIC, when it is tried next; and how much later than this time
-		unsigned tries, refusals;
+		unsigned tries, postponed;
 	} late;               // for run_late.c
 	bool is_over;         // it has ended, or was left: only `copy` may be of use
 	unsigned owed;        // the number of the snapshot that is to be taken of it; 0 = none is (lib/run_snapshots.h)

@@ -21,24 +21,20 @@ static bool filter_may_kill(pid_t tid)
 	return kills;
 }
 
-static bool has(const char *status, const char *key, int signal)
-{
-	return proc_status_number(status, key, 16, 0) >> (signal - 1) & 1;
-}
-
 // By itself or by default (SIG_KERNEL_IGNORE_MASK in include/linux/signal.h).
 static bool is_ignored(pid_t tid, const char *status, int signal)
 {
 	const bool is_by_default = signal == SIGCHLD || signal == SIGCONT || signal == SIGURG || signal == SIGWINCH;
 
-	return has(status, "SigIgn:", signal) || (is_by_default && !has(status, "SigCgt:", signal)) ||
+	return proc_status_has_signal(status, "SigIgn:", signal) ||
+	       (is_by_default && !proc_status_has_signal(status, "SigCgt:", signal)) ||
 	       init_signal_is_kept(tid, status, signal);
 }
 
 // Where the signal has a handler, the kernel ends the call with EINTR.
 static struct hs_error *keep_from_restart(pid_t tid, const char *status, int signal, arch_registers *registers)
 {
-	if (proc_status_number(status, "Seccomp:", 10, 0) == 0 || has(status, "SigCgt:", signal) ||
+	if (proc_status_number(status, "Seccomp:", 10, 0) == 0 || proc_status_has_signal(status, "SigCgt:", signal) ||
 	    !filter_may_kill(tid))
 		return NULL;
 	arch_repeat_syscall(registers);

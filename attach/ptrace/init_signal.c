@@ -11,12 +11,11 @@
 // A sender from outside has no number within.
 bool init_signal_is_kept(pid_t tid, const char *status, int signal)
 {
-	const bool has_handler = proc_status_number(status, "SigCgt:", 16, 0) >> (signal - 1) & 1;
 	pid_t sender = 0;
 	int code;
 	struct hs_error *error;
 
-	if (proc_status_innermost_process(status) != 1 || has_handler)
+	if (proc_status_innermost_process(status) != 1 || proc_status_has_signal(status, "SigCgt:", signal))
 		return false;
 	error = ptrace_get_sender(tid, &code, &sender);
 	hs_error_destroy(error); // killed in its stop

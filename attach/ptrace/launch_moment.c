@@ -195,7 +195,7 @@ static bool blocks(const struct process *process, int signal)
 	const bool is_known = !error;
 
 	hs_error_destroy(error);
-	return is_known && (proc_status_number(status, "SigBlk:", 16, 0) >> (signal - 1) & 1);
+	return is_known && proc_status_has_signal(status, "SigBlk:", signal);
 }
 
 // It stands before its end. The loader has called its function by then, as it was done, but no signal came of it: what

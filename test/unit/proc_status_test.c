@@ -46,6 +46,11 @@ static void test_ids(void)
 	CHECK(!proc_status_ids("Uid:\t1\n", "Uid:", ids));
 	CHECK_EQUAL(proc_status_innermost_id(text), 6);
 	CHECK_EQUAL(proc_status_innermost_id("NSpid:\t12"), 12);
+	CHECK_EQUAL(proc_status_innermost_process("NStgid:\t9\t1\nNSpid:\t12\t4\n"), 1);
+	CHECK(proc_status_has_signal("SigCgt:\t0000000000004001\n", "SigCgt:", 1));
+	CHECK(proc_status_has_signal("SigCgt:\t8000000000004001\n", "SigCgt:", 64));
+	CHECK(!proc_status_has_signal("SigCgt:\t0000000000004001\n", "SigCgt:", 2));
+	CHECK(!proc_status_has_signal("SigBlk:\t0000000000004001\n", "SigCgt:", 1));
 	CHECK_EQUAL(proc_status_innermost_id("NSpid:\t\nUid:\t7\n"), 0);
 	CHECK_EQUAL(proc_status_innermost_id("Tgid:\t12\n"), 0);
 }
