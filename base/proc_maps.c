@@ -157,27 +157,19 @@ struct hs_error *proc_maps_parse(const char *text, size_t size, struct proc_maps
 
 struct hs_error *proc_maps_read(const struct process *process, struct proc_maps *ret)
 {
-	pid_t tid = process_live_thread(process);
 	struct hs_error *error = NULL;
 
 	// The kernel gives the text in pieces; a mapping that grows between two of them makes lines that overlap. Such
-	// a text is read again. So is an empty one, of a thread that has ended meanwhile.
+	// a text is read again.
 	for (int try = 0; try < READ_TRIES; try++) {
 		HS_CLEANUP_FREE char *text = NULL;
-		HS_CLEANUP_CLOSE int fd = process_openat_task(process, tid, "maps", O_RDONLY);
-		pid_t looked_at = tid;
 		size_t size;
 
 		hs_error_destroy(error);
-		error = fd < 0 ? hs_error_system(errno, "cannot open its maps")
-			       : hs_read_fd(fd, "maps", MAPS_TEXT_LIMIT, &text, &size);
-		if (error || size == 0)
-			tid = process_live_thread(process);
-		if (!error && tid != looked_at)
-			error = hs_error_create(HS_ERROR_BAD_DATA, "maps: one thread after the other has ended");
-		else if (!error)
+		error = process_read_long_live_file(process, "maps", MAPS_TEXT_LIMIT, &text, &size);
+		if (!error)
 			error = proc_maps_parse(text, size, ret);
-		if (tid == looked_at && (!error || error->code != HS_ERROR_BAD_DATA))
+		if (!error || error->code != HS_ERROR_BAD_DATA)
 			break;
 	}
 	return error ? hs_error_prefix(error, "process %d", (int)process->pid) : NULL;

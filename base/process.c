@@ -174,20 +174,40 @@ static bool thread_lives(const struct process *process, pid_t tid)
 	return !error && proc_stat_lives(text);
 }
 
-pid_t process_live_thread(const struct process *process)
+// A thread beside the main one; that one again where none is found.
+static pid_t find_other(const struct process *process)
 {
-	HS_CLEANUP_FREE char *text = NULL;
-	struct hs_error *error = process_read_file(process, "stat", &text, NULL);
 	pid_t found = process->pid;
 	struct thread_walk walk;
 
-	hs_error_destroy(error);
-	if ((!error && proc_stat_lives(text)) || !thread_walk_begin(process, &walk))
-		return process->pid;
+	if (!thread_walk_begin(process, &walk))
+		return found;
 	for (pid_t tid; found == process->pid && (tid = thread_walk_next(&walk));)
 		if (tid != process->pid && thread_lives(process, tid))
 			found = tid;
 	thread_walk_end(&walk);
+	return found;
+}
+
+// All threads that a walk has found may have ended before they were looked at, and others may have begun.
+enum { WALKS_MOST = 8 };
+
+pid_t process_live_thread(const struct process *process)
+{
+	pid_t found = process->pid;
+
+	for (int walks = 0; found == process->pid && walks < WALKS_MOST; walks++) {
+		HS_CLEANUP_FREE char *text = NULL;
+		struct hs_error *error = process_read_file(process, "stat", &text, NULL);
+		struct proc_stat stat;
+
+		hs_error_destroy(error);
+		if (error || proc_stat_lives(text))
+			break;
+		found = find_other(process);
+		if (!proc_stat_parse(text, &stat) || stat.thread_count <= 1)
+			break;
+	}
 	return found;
 }
 
@@ -291,6 +311,12 @@ int process_openat(const struct process *process, const char *file, int flags)
 struct hs_error *process_read_live_file(const struct process *process, const char *file, char **text_ret,
 					size_t *size_ret)
 {
+	return process_read_long_live_file(process, file, PROC_STATUS_LIMIT, text_ret, size_ret);
+}
+
+struct hs_error *process_read_long_live_file(const struct process *process, const char *file, size_t limit,
+					     char **text_ret, size_t *size_ret)
+{
 	char name[FILE_NAME_SIZE];
 
 	snprintf(name, sizeof(name), "/proc/%d/%s", (int)process->pid, file);
@@ -302,9 +328,15 @@ struct hs_error *process_read_live_file(const struct process *process, const cha
 
 		if (fd < 0)
 			return hs_error_system(errno, "cannot open %s", name);
-		error = hs_read_fd(fd, name, PROC_STATUS_LIMIT, text_ret, size_ret ? size_ret : &size);
-		if (!error || !is_about_absence(error) || tries == LIVE_TRIES || !has_successor(process, tid))
+		error = hs_read_fd(fd, name, limit, text_ret, &size);
+		if (size_ret && !error)
+			*size_ret = size;
+		// The files of a thread that has ended may be there, and empty.
+		if ((error ? !is_about_absence(error) : size > 0) || tries == LIVE_TRIES ||
+		    !has_successor(process, tid))
 			return error;
+		if (!error)
+			free(*text_ret);
 		hs_error_destroy(error);
 	}
 }

@@ -62,6 +62,9 @@ struct hs_error *process_read_file(const struct process *process, const char *fi
 				   size_t *size_ret) HS_MUST_CHECK;
 struct hs_error *process_read_live_file(const struct process *process, const char *file, char **text_ret,
 					size_t *size_ret) HS_MUST_CHECK;
+// The same of one of at most `limit` bytes.
+struct hs_error *process_read_long_live_file(const struct process *process, const char *file, size_t limit,
+					     char **text_ret, size_t *size_ret) HS_MUST_CHECK;
 struct hs_error *process_read_task_file(const struct process *process, pid_t tid, const char *file, char **text_ret,
 					size_t *size_ret) HS_MUST_CHECK;
 

@@ -404,8 +404,10 @@ static bool put_main_first(struct module_list *modules)
 // The memory that was opened before an exec has nothing any more: no file's mapping is known by it then
 // (may_be_elf).
 static struct hs_error *no_executable(const struct process *process, const struct proc_maps *maps,
-				      const struct target_memory *memory)
+				      const struct target_memory *memory, const struct start_facts *facts,
+				      const struct module_list *modules)
 {
+	const struct unread_module *unread = modules_find_unread(modules, facts->program_headers);
 	uint8_t byte;
 	struct hs_error *error =
 		maps->count ? target_memory_read(memory, maps->items[0].start, &byte, sizeof(byte)) : NULL;
@@ -413,9 +415,13 @@ static struct hs_error *no_executable(const struct process *process, const struc
 	if (error && error->code == HS_ERROR_GONE)
 		return error;
 	hs_error_destroy(error);
+	if (unread)
+		return hs_error_create(HS_ERROR_BAD_DATA, "the executable of process %d cannot be read: %s",
+				       (int)process->pid, unread->reason);
 	return hs_error_create(HS_ERROR_BAD_DATA,
-			       "the executable of process %d cannot be found among its mappings or cannot be read",
-			       (int)process->pid);
+			       "the executable of process %d cannot be found among its %zu mappings: the kernel says "
+			       "that its program headers are at 0x%" PRIx64,
+			       (int)process->pid, maps->count, facts->program_headers);
 }
 
 struct hs_error *modules_read(const struct process *process, const struct proc_maps *maps,
@@ -428,7 +434,7 @@ struct hs_error *modules_read(const struct process *process, const struct proc_m
 	if (!error)
 		error = read_all(process, maps, memory, &facts, &modules);
 	if (!error && !put_main_first(&modules))
-		error = no_executable(process, maps, memory);
+		error = no_executable(process, maps, memory, &facts, &modules);
 	if (error) {
 		modules_deinit(&modules);
 		return error;

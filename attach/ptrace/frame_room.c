@@ -297,11 +297,15 @@ static struct hs_error *clear_left_frame(struct frame_search *search, uint64_t p
 {
 	const struct target_memory *memory = search->memory;
 	static const uint8_t zeros[HS_SIGFRAME_MAX + HS_SIGFRAME_WORDS_BELOW];
-	uint8_t bytes[HS_SIGFRAME_MAX + 2 * HS_PAGE_SIZE];
+	uint8_t bytes[HS_SIGFRAME_MAX + 2 * HS_PAGE_SIZE] = { 0 };
 	size_t size = high - page < sizeof(bytes) ? (size_t)(high - page) : sizeof(bytes), begin, end, rest;
-	struct hs_error *error = target_memory_read(memory, page, bytes, size);
+	struct hs_error *error = NULL;
 
+	_Static_assert(sizeof(bytes) % HS_PAGE_SIZE == 0, "whole pages, as `page` and `high` are");
 	*cleared_ret = false;
+	// Above the frame the stack may never have been used; some kernels give it each page that is read.
+	if (!read_present(memory, page, bytes, size))
+		error = target_memory_read(memory, page, bytes, size);
 	if (!error && sigframe_find(bytes, size, page, &begin, &end) && end - begin <= sizeof(zeros)) {
 		rest = (size_t)(page_up(end) - end);
 		rest = rest < size - end ? rest : size - end;

@@ -2,6 +2,7 @@
 #include "base/process.h"
 
 #include "base/cleanup.h"
+#include "base/proc_maps.h"
 #include "base/proc_stat.h"
 #include "check.h"
 
@@ -71,6 +72,18 @@ static bool can_read(const struct process *process, const char *file)
 
 	hs_error_destroy(error);
 	return !error && *text;
+}
+
+static bool has_maps(const struct process *process)
+{
+	struct proc_maps maps;
+	struct hs_error *error = proc_maps_read(process, &maps);
+	const bool has = !error && maps.count > 0;
+
+	if (!error)
+		proc_maps_deinit(&maps);
+	hs_error_destroy(error);
+	return has;
 }
 
 static void test_own(void)
@@ -214,7 +227,7 @@ static void test_short_threads(void)
 			HS_CLEANUP_CLOSE int fd = process_openat(&process, "auxv", O_RDONLY);
 			HS_CLEANUP_CLOSE int folder = process_live_folder(&process);
 
-			missing += fd < 0 || folder < 0 || !can_read(&process, "status");
+			missing += fd < 0 || folder < 0 || !can_read(&process, "status") || !has_maps(&process);
 		}
 		CHECK_EQUAL(missing, 0);
 		process_close(&process);
