@@ -337,6 +337,7 @@ struct hs_error *process_read_long_live_file(const struct process *process, cons
 			return error;
 		if (!error)
 			free(*text_ret);
+		*text_ret = NULL;
 		hs_error_destroy(error);
 	}
 }

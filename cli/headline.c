@@ -40,11 +40,16 @@ static const struct profile_values *whole_of(const struct heap_profile *profile)
 static void print_recorded(const struct options *options, const struct heap_profile *profile)
 {
 	const struct profile_values *total = whole_of(profile);
-	char live[NUMBER_SIZE], count[NUMBER_SIZE], duration[NUMBER_SIZE], since[80] = "";
+	char live[NUMBER_SIZE], count[NUMBER_SIZE], duration[NUMBER_SIZE], looks[COUNT_SIZE], since[160] = "";
 
 	if (profile->duration_ns > 0 && profile->is_difference)
 		snprintf(since, sizeof(since), ", within %s",
 			 number_duration((uint64_t)profile->duration_ns, duration));
+	else if (profile->peak_looks)
+		snprintf(since, sizeof(since), ", the most of %s, %s after %s",
+			 console_count(profile->peak_looks, "look", looks),
+			 number_duration((uint64_t)profile->duration_ns, duration),
+			 profile->is_from_start ? "its start" : "the attach");
 	else if (profile->duration_ns > 0)
 		snprintf(since, sizeof(since), ", allocated since %s (%s %s)",
 			 profile->is_from_start ? "its start" : "attach",
@@ -184,7 +189,7 @@ static void print_estimates(const struct options *options, const struct heap_pro
 	print_truth_of_live(options, profile, now);
 	if (options->has_sampling && options->sampling.mode == HS_SAMPLING_EXACT)
 		return; // what was sampled was so before
-	if (options->command == COMMAND_PROFILE || profile->has_ended ||
+	if (options->command == COMMAND_PROFILE || profile->has_ended || profile->peak_looks ||
 	    (options->command == COMMAND_WHY && profile->period > 1))
 		console_print(options, "For exact numbers: --exact\n"); // it was detached meanwhile, as a rule
 	else if (profile->memory.is_known && !profile->has_ended && profile->period > 1 && !profile->is_stopped)

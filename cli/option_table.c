@@ -101,6 +101,9 @@ const struct option_description option_table[] = {
 	  "format of what is written, whatever its name ends in: pprof, html, json, text; but for diff also collapsed, speedscope" },
 	{ OPTION_AT_EXIT, "at-exit", "FILE", FOR(RUN), "where the profile of the end goes",
 	  "the profile of what is live when the command ends; also by a signal. DIR/ makes a name of program, PID and time" },
+	{ OPTION_AT_PEAK, "at-peak", "FILE", FOR(RUN) | FOR(PROFILE), "where the profile of the peak goes",
+	  "the profile of the moment at which most was live, as far as is seen by copying the heap again and again while it runs. "
+	  "Of run: DIR/ makes a name of program, PID and time; not with --children" },
 	{ OPTION_EVERY, "every", "TIME", FOR(RUN), "take a profile each time so much has passed",
 	  "write a profile each time so much has passed, as 60s or 5m; needs -o" },
 	{ OPTION_EVERY, "every", "TIME", FOR(TOP), "time between two snapshots",

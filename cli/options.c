@@ -4,6 +4,7 @@
 #include "cli/option_errors.h"
 #include "cli/option_values.h"
 #include "cli/process_words.h"
+#include "cli/run_words.h"
 #include "cli/symbol_words.h"
 #include "cli/watch_words.h"
 #include "inject/abi/limits.h"
@@ -133,24 +134,6 @@ static bool take_format(struct options *options, const char *text)
 			      text);
 }
 
-static bool take_at_exit(struct options *options, const char *text)
-{
-	options->at_exit = parse_output_name(text);
-	return *text || options_refuse(options, "%s", "the output file's name is empty");
-}
-
-static bool take_every(struct options *options, const char *text)
-{
-	return parse_duration(text, &options->every_ns) ||
-	       options_refuse(options, "--every expects a time, as 60s or 5m, got '%s'", text);
-}
-
-static bool take_on(struct options *options, const char *text)
-{
-	return parse_signal(text, &options->on_signal) ||
-	       options_refuse(options, "--on expects a signal, as SIGUSR2, got '%s'", text);
-}
-
 static bool take_limit(struct options *options, const char *text)
 {
 	uint64_t number;
@@ -241,9 +224,10 @@ static const struct {
 	{ OPTION_BUDGET, take_budget },
 	{ OPTION_OUTPUT, take_output },
 	{ OPTION_FORMAT, take_format },
-	{ OPTION_AT_EXIT, take_at_exit },
-	{ OPTION_EVERY, take_every },
-	{ OPTION_ON, take_on },
+	{ OPTION_AT_EXIT, run_words_take_at_exit },
+	{ OPTION_AT_PEAK, run_words_take_at_peak },
+	{ OPTION_EVERY, run_words_take_every },
+	{ OPTION_ON, run_words_take_on },
 	{ OPTION_DEBUGINFOD_TIME, symbol_words_take_time },
 	{ OPTION_LIMIT, take_limit },
 	{ OPTION_OWN, take_own },
@@ -288,6 +272,15 @@ static bool check_given(const struct options *options, uint64_t given)
 	return true;
 }
 
+static bool check_ending(const struct options *options, const char *path)
+{
+	return !path || options->format != PROFILE_BY_NAME || !profile_format_is_unknown(path) ||
+	       options_refuse(
+		       options,
+		       "no format of heapsnap ends as %s does: .pb.gz, .html, .txt, .json, .collapsed; or --format",
+		       path);
+}
+
 // What goes together.
 static bool check_settings(const struct options *options)
 {
@@ -301,31 +294,25 @@ static bool check_settings(const struct options *options)
 				      "--stop-recording, --start-recording, --depth)");
 	if (options->output && strcmp(options->output, "-") == 0 && options->json)
 		return options_refuse(options, "%s", "-o - and --json both want standard output");
-	if (options->format != PROFILE_BY_NAME && !options->output && !options->at_exit)
+	if (options->format != PROFILE_BY_NAME && !options->output && !options->at_exit && !options->at_peak)
 		return options_refuse(options, "--format needs %s",
-				      options->command == COMMAND_RUN ? "-o or --at-exit" : "-o");
-	if (options->command == COMMAND_RUN && (options->every_ns || options->on_signal) && !options->output)
-		return options_refuse(options, "%s", "--every and --on need -o FILE or -o DIR/, where the profiles go");
-	if (options->command == COMMAND_RUN && options->output && !options->every_ns && !options->on_signal)
-		return options_refuse(options, "%s", "-o beside --at-exit needs --every or --on");
-	if (options->command == COMMAND_RUN && ((options->output && strcmp(options->output, "-") == 0) ||
-						(options->at_exit && strcmp(options->at_exit, "-") == 0)))
-		return options_refuse(options, "%s", "standard output is the command's: profiles of run go to files");
+				      options->command == COMMAND_RUN       ? "-o, --at-exit or --at-peak"
+				      : options->command == COMMAND_PROFILE ? "-o or --at-peak"
+									    : "-o");
 	if (options->command == COMMAND_REPORT && options->path_count && hs_process_filter_is_given(&options->filter))
 		return options_refuse(options, "file %s and --name, --cgroup, --container, --user cannot be combined",
 				      options->paths[0]);
-	if (options->output && options->format == PROFILE_BY_NAME && profile_format_is_unknown(options->output))
-		return options_refuse(
-			options,
-			"no format of heapsnap ends as %s does: .pb.gz, .html, .txt, .json, .collapsed; or --format",
-			options->output);
+	if (!check_ending(options, options->output) || !check_ending(options, options->at_exit) ||
+	    !check_ending(options, options->at_peak))
+		return false;
 	if (options->output && !*options->output)
 		return options_refuse(options, "%s", "the output file's name is empty");
 	if (options->command != COMMAND_DUMP && options->command != COMMAND_RUN && options->output &&
 	    options->output[strlen(options->output) - 1] == '/')
 		return options_refuse(options, "-o DIR/ is only valid with dump and run; add a file name to %s",
 				      options->output);
-	return watch_words_check(options) && view_words_check(options) && block_words_check(options);
+	return watch_words_check(options) && run_words_check(options) && view_words_check(options) &&
+	       block_words_check(options);
 }
 
 // What is nothing but digits is a process; a file of such a name is ./123.
@@ -434,15 +421,6 @@ static bool has_json(int argc, char **argv)
 	return false;
 }
 
-// Where there are no profiles meanwhile, -o is the one of the end, as of other tools that start a command.
-static void take_only_profile(struct options *options)
-{
-	if (options->command != COMMAND_RUN || options->every_ns || options->on_signal || options->at_exit)
-		return;
-	options->at_exit = options->output;
-	options->output = NULL;
-}
-
 bool options_parse(int argc, char **argv, struct options *ret)
 {
 	uint64_t given;
@@ -469,6 +447,6 @@ bool options_parse(int argc, char **argv, struct options *ret)
 	}
 	if (is_help)
 		return take_help_subject(ret, argc - optind, argv + optind);
-	take_only_profile(ret);
+	run_words_take_only_profile(ret);
 	return check_operands(ret, given, argc - optind, argv + optind);
 }

@@ -53,6 +53,7 @@ struct options {
 	size_t allocator_count;
 	char *const *command_words; // run: the command and its arguments, ended by NULL
 	const char *at_exit;        // run: --at-exit
+	const char *at_peak;        // run, profile: --at-peak
 	uint64_t every_ns;          // run: --every; 0 = none given
 	int on_signal;              // run: --on; 0 = none given
 	bool anyway;                // run: --anyway

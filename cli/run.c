@@ -6,9 +6,10 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/headline.h"
+#include "cli/peak_text.h"
+#include "cli/run_paths.h"
 #include "cli/unseen_text.h"
 #include "cli/view_text.h"
-#include "lib/dump_path.h"
 #include "views/completeness.h"
 
 #include <ctype.h>
@@ -18,8 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 // As shells, env(1) and timeout(1) end where a command was not run.
 enum { STATUS_NOT_EXECUTABLE = 126, STATUS_NOT_FOUND = 127 };
@@ -137,11 +136,12 @@ static struct hs_error *tell_most_allocated(const struct options *options, const
 	error = site_path_text(&view->named, most, 0, 1, &name);
 	if (error)
 		return error;
-	console_print(options, "Little is live at the end; %s was allocated by %s: %s%s of %s (--sort alloc-bytes).\n",
-		      most->values.alloc_bytes > all->alloc_bytes / 2 ? "most" : "the largest part", name,
-		      view->named.profile->is_estimate ? "~" : "",
-		      number_bytes((uint64_t)most->values.alloc_bytes, part),
-		      number_bytes((uint64_t)all->alloc_bytes, whole));
+	console_print(
+		options, "Little is live at the end; %s was allocated by %s: %s%s of %s (--sort alloc-bytes%s).\n",
+		most->values.alloc_bytes > all->alloc_bytes / 2 ? "most" : "the largest part", name,
+		view->named.profile->is_estimate ? "~" : "", number_bytes((uint64_t)most->values.alloc_bytes, part),
+		number_bytes((uint64_t)all->alloc_bytes, whole),
+		options->at_peak || options->children ? "" : "; what was live at the peak: --at-peak FILE");
 	return NULL;
 }
 
@@ -184,11 +184,51 @@ static struct hs_error *write_copy(const struct options *options, const struct v
 		.view = *view,
 		.errors = options->errors,
 		.from_start = event->missed < HS_RUN_MISSED_BEGINNING,
+		.peak_looks = event->kind == HS_RUN_PEAK ? event->peak.looks : 0,
 		.no_cache = options->no_cache,
 		.debuginfod = options->debuginfod,
 	};
 
 	return hs_dump_copied(event->copy, &dump, ret);
+}
+
+static struct hs_error *write_end_as_peak(const struct options *options, const struct hs_run_event *event,
+					  struct hs_dump_result *result)
+{
+	const struct hs_run_peak *peak = &event->peak;
+	struct hs_dump_options dump = { .format = options->format, .errors = options->errors };
+	HS_CLEANUP_FREE char *output = NULL;
+	struct hs_error *error = run_path_at_peak(options, event->name, result->profile.pid, &output);
+	uint64_t bytes;
+
+	dump.output = output;
+	result->profile.peak_looks = peak->looks;
+	if (!error)
+		error = hs_dump_write(&result->view.named, &dump, NULL, &bytes);
+	if (error)
+		return hs_error_prefix(error, "no profile of the peak");
+	peak_print_end(options, &(struct peak_file){ output, bytes, peak->looks, peak->missed });
+	return NULL;
+}
+
+// In the process that has looked for it.
+static enum exit_status write_peak(const struct options *options, const struct view_options *view,
+				   struct hs_run_event *event)
+{
+	HS_CLEANUP_FREE char *output = NULL;
+	struct hs_dump_result result;
+	struct hs_error *error = run_path_at_peak(options, event->name, event->pid, &output);
+
+	if (!error)
+		error = write_copy(options, view, event, output, &result);
+	if (!error) {
+		error = peak_print(
+			options, &result,
+			&(struct peak_file){ output, result.file_bytes, event->peak.looks, event->peak.missed });
+		hs_dump_result_deinit(&result);
+	}
+	hs_run_copy_destroy(event->copy);
+	return error ? console_fail(options, hs_error_prefix(error, "no profile of the peak")) : EXIT_DONE;
 }
 
 static struct hs_error *finish(const struct options *options, const struct view_options *view,
@@ -197,45 +237,14 @@ static struct hs_error *finish(const struct options *options, const struct view_
 	struct hs_dump_result result;
 	struct hs_error *error = write_copy(options, view, event, output, &result);
 
+	if (error && output && event->peak.is_end)
+		return hs_error_prefix(error, "no profile of the end, which is the peak");
 	if (error)
 		return error;
 	error = show(options, &result, output, event);
+	if (event->peak.is_end)
+		error = hs_error_join(error, write_end_as_peak(options, event, &result));
 	hs_dump_result_deinit(&result);
-	return error;
-}
-
-// Where the profile of an end goes: *ret is owned by the caller; NULL = none is written.
-static struct hs_error *at_exit_path(const struct options *options, const char *name, pid_t pid, bool is_child,
-				     char **ret)
-{
-	const char *at_exit = options->at_exit;
-
-	*ret = NULL;
-	if (!at_exit)
-		return NULL;
-	if (hs_output_is_folder(at_exit))
-		return dump_path_make(at_exit, name, (uint32_t)pid, (int64_t)time(NULL), 0, options->format, ret);
-	if (is_child)
-		return hs_run_numbered_name(at_exit, (unsigned)pid, ret);
-	*ret = strdup(at_exit);
-	return *ret ? NULL : &hs_error_no_memory;
-}
-
-// That of a snapshot, likewise. With children each process has its own.
-static struct hs_error *snapshot_path(const struct options *options, const char *name, pid_t pid, unsigned number,
-				      char **ret)
-{
-	HS_CLEANUP_FREE char *numbered = NULL;
-	struct hs_error *error;
-
-	*ret = NULL;
-	if (hs_output_is_folder(options->output))
-		return dump_path_make(options->output, name, (uint32_t)pid, (int64_t)time(NULL), number,
-				      options->format, ret);
-	error = hs_run_numbered_name(options->output, number, &numbered);
-	if (!error && options->children)
-		return hs_run_numbered_name(numbered, (unsigned)pid, ret);
-	*ret = error ? NULL : HS_STEAL_POINTER(numbered);
 	return error;
 }
 
@@ -280,8 +289,8 @@ static enum exit_status write_child(const struct options *options, const struct 
 	bool is_whole = false;
 
 	if (!error)
-		error = is_snapshot ? snapshot_path(options, event->name, event->pid, event->number, &output)
-				    : at_exit_path(options, event->name, event->pid, true, &output);
+		error = is_snapshot ? run_path_of_snapshot(options, event->name, event->pid, event->number, &output)
+				    : run_path_at_exit(options, event->name, event->pid, true, &output);
 	if (!error)
 		error = write_copy(options, view, event, output, &result);
 	if (!error) {
@@ -305,7 +314,7 @@ static enum exit_status write_snapshot(const struct options *options, const stru
 	struct hs_error *error = event->error;
 
 	if (!error)
-		error = snapshot_path(options, event->name, event->pid, event->number, &name);
+		error = run_path_of_snapshot(options, event->name, event->pid, event->number, &name);
 	if (!error)
 		error = finish(options, view, event, name);
 	hs_run_copy_destroy(event->copy);
@@ -351,6 +360,13 @@ static void tell_all(const struct options *options, const struct hs_run_children
 	tell_truth_of_all(options, children, command);
 }
 
+// `path`: of a profile that was asked for; NULL = it was not.
+static void tell_unrecorded(const char *path, pid_t pid)
+{
+	if (path)
+		console_complain("no profile %s: process %d was not recorded\n", path, (int)pid);
+}
+
 static void tell_end(const struct options *options, const struct view_options *view, struct hs_run_event *event,
 		     pid_t pid)
 {
@@ -360,18 +376,18 @@ static void tell_end(const struct options *options, const struct view_options *v
 
 	if (!event->is_recorded) {
 		hs_error_destroy(error);
-		if (options->at_exit)
-			console_complain("no profile %s: process %d was not recorded\n", options->at_exit, (int)pid);
+		tell_unrecorded(options->at_exit, pid);
+		tell_unrecorded(options->at_peak, pid);
 		tell_all(options, &event->children, COMMAND_UNRECORDED);
 		return;
 	}
 	describe_end(true, event->status, end, sizeof(end));
 	console_print(options, "Process %d %s\n", (int)pid, end);
 	if (!error)
-		error = at_exit_path(options, event->name, pid, false, &output);
-	if (!error && event->copy)
+		error = run_path_at_exit(options, event->name, pid, false, &output);
+	if (!error && event->copy && (options->at_exit || event->peak.is_end || !options->quiet))
 		error = finish(options, view, event, output);
-	else if (!error && (options->at_exit || !options->quiet))
+	else if (!error && !event->copy && (options->at_exit || !options->quiet))
 		error = hs_error_create(
 			HS_ERROR_GONE,
 			"the heap at the end of process %d could not be read: it was gone before (killed "
@@ -384,20 +400,6 @@ static void tell_end(const struct options *options, const struct view_options *v
 	tell_all(options, &event->children, COMMAND_WITHOUT_PROFILE);
 }
 
-// What the command does is not begun where its profiles could not be written.
-static struct hs_error *check_outputs(const struct options *options)
-{
-	HS_CLEANUP_FREE char *name = NULL, *last = NULL;
-	struct hs_error *error = at_exit_path(options, "heapsnap", getpid(), false, &last);
-
-	if (!error)
-		error = hs_dump_check_output(last, options->format);
-	if (error || !options->output)
-		return error;
-	error = snapshot_path(options, "heapsnap", getpid(), 1, &name);
-	return error ? error : hs_dump_check_output(name, options->format);
-}
-
 static enum exit_status fail_to_begin(const struct options *options, struct hs_error *error)
 {
 	const bool is_unknown = error->error_number == ENOENT, is_command = error->code == HS_ERROR_REMOTE,
@@ -407,6 +409,13 @@ static enum exit_status fail_to_begin(const struct options *options, struct hs_e
 	if (!is_command && !is_interrupted)
 		console_explain(options, "the command was not run; --anyway runs it without recording it\n");
 	return (enum exit_status)(!is_command ? EXIT_NOT_RUN : is_unknown ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE);
+}
+
+static void tell_unseen_peak(const struct options *options, const struct hs_run_event *event, pid_t pid)
+{
+	if (!options->at_peak || event->peak.is_known || !event->is_recorded)
+		return;
+	console_complain("no profile %s: the peak of process %d was not seen\n", options->at_peak, (int)pid);
 }
 
 // Until the command ends. Returns in a process that writes a snapshot as well.
@@ -421,6 +430,8 @@ static enum exit_status follow(const struct options *options, const struct view_
 		case HS_RUN_SNAPSHOT:
 			return options->children ? write_child(options, view, &event)
 						 : write_snapshot(options, view, &event);
+		case HS_RUN_PEAK:
+			return write_peak(options, view, &event);
 		case HS_RUN_CHILD:
 			return write_child(options, view, &event);
 		case HS_RUN_EXECUTED:
@@ -428,6 +439,7 @@ static enum exit_status follow(const struct options *options, const struct view_
 			break;
 		case HS_RUN_ENDED:
 			tell_end(options, view, &event, pid);
+			tell_unseen_peak(options, &event, pid);
 			hs_run_end(run);
 			hs_run_end_like(event.status);
 		}
@@ -444,7 +456,8 @@ enum exit_status command_run(const struct options *options)
 			    .allocators = { options->allocators, options->allocator_count } },
 		.every_ns = options->every_ns,
 		.on_signal = options->on_signal,
-		.at_end = options->at_exit || !options->quiet,
+		.at_end = options->at_exit || options->at_peak || !options->quiet,
+		.at_peak = options->at_peak,
 		.anyway = options->anyway,
 		.children = options->children,
 	};
@@ -460,7 +473,7 @@ enum exit_status command_run(const struct options *options)
 		error = view_setting_init(options, &setting);
 	if (error)
 		return fail_to_begin(options, error);
-	error = check_outputs(options);
+	error = run_paths_check(options);
 	if (!error)
 		error = hs_run_begin(&run_options, &run, &attached, &missed, &why);
 	if (error && !run) {

@@ -42,6 +42,7 @@ static struct hs_error *write_copy(struct heap_copy *copy, const struct hs_dump_
 		return error;
 	}
 	describe_timing(&timing, ret);
+	ret->profile.peak_looks = options->peak_looks;
 	error = look(options, ret);
 	if (!error && options->output)
 		error = profile_writer_write(

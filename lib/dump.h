@@ -24,6 +24,7 @@ struct hs_dump_options {
 	bool errors;                   // label each stack with its number of samples and its standard errors
 	bool stop;                     // stop all threads while the table is copied
 	bool from_start;               // nothing was allocated before the attach
+	uint64_t peak_looks;           // as in heap_profile
 	bool no_cache;                 // names of code are read anew, and not kept on disk
 	struct debuginfod *debuginfod; // asked for debug files (lib/debuginfod.h), borrowed; NULL = none is
 };
@@ -43,7 +44,8 @@ struct hs_error *hs_dump(const struct process *process, const struct hs_dump_opt
 			 struct hs_dump_result *ret) HS_MUST_CHECK;
 
 // The same of what was copied before (lib/run.h), once. The copy stays the caller's, and is empty then. Errors:
-// HS_ERROR_BAD_DATA: the region holds nonsense; and those of hs_dump_write. Its blocks are all, without labels.
+// HS_ERROR_BAD_DATA: the region holds nonsense; and those of hs_dump_write. Its blocks are those that it was
+// selected for.
 struct heap_copy;
 struct hs_error *hs_dump_copied(struct heap_copy *copy, const struct hs_dump_options *options,
 				struct hs_dump_result *ret) HS_MUST_CHECK;

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "lib/dump_path.h"
 #include "lib/run_family.h"
+#include "lib/run_peak.h"
 #include "lib/run_signals.h"
 #include "snapshot/snapshot.h"
 
@@ -48,6 +49,7 @@ struct hs_run {
 	struct follow follow;
 	struct run_family *family; // NULL = its children are not recorded
 	struct run_signals signals;
+	struct run_peak peak;
 	bool is_recorded;
 	enum hs_run_missed missed;
 	bool has_ended;              // nothing of it is left but its status
@@ -127,6 +129,7 @@ static struct hs_error *record(struct hs_run *run, int on_end, struct hs_attach_
 	struct hs_error *error = launch_keeper_begin(&run->process, on_end, &keeper);
 
 	run->missed = HS_RUN_MISSED_NOTHING;
+	run->is_recorded = false;
 	if (error)
 		return error;
 	error = launch_hold(&run->process, &missed);
@@ -204,6 +207,7 @@ struct hs_error *hs_run_begin(const struct hs_run_options *options, struct hs_ru
 	run->options = *options;
 	run->options.attach.sampling.first_us = FIRST_US;
 	run->process = PROCESS_CLOSED;
+	run->peak.is_wanted = options->at_peak;
 	target_is_followed_by((uint32_t)getpid());
 	error = begin(run, attached_ret, why_ret);
 	*missed_ret = run->missed;
@@ -253,6 +257,7 @@ static bool start_writer(struct hs_run *run, struct heap_copy *copy, struct hs_r
 		return false;
 	}
 	run_signals_of_writer(&run->signals);
+	run_peak_forget(&run->peak);
 	target_is_followed_by((uint32_t)tool);
 	if (!copy)
 		error = heap_copy_take(&run->process, HEAP_COPY_UNSTOPPED, &copy);
@@ -323,6 +328,7 @@ static void take_last(struct hs_run *run)
 static void record_again(struct hs_run *run, struct hs_run_event *ret)
 {
 	*ret = (struct hs_run_event){ .kind = HS_RUN_EXECUTED };
+	run_peak_drop(&run->peak);
 	run_signals_end(&run->signals);
 	ret->error = record(run, SIGCONT, &ret->attached);
 	ret->missed = run->missed;
@@ -340,16 +346,21 @@ static void describe_missed(struct hs_run *run, struct hs_run_event *ret)
 {
 	run->follow.misses_exec = false;
 	run->is_recorded = false;
+	run_peak_drop(&run->peak);
 	*ret = (struct hs_run_event){ .kind = HS_RUN_EXECUTED };
 	ret->error = hs_error_create(HS_ERROR_REFUSED, "another thread than the one that is followed has executed it");
 }
 
 static void describe_end(struct hs_run *run, struct hs_run_event *ret)
 {
+	struct hs_run_peak peak;
+
+	run_peak_ask(&run->peak, run->last, &peak);
 	*ret = (struct hs_run_event){ .kind = HS_RUN_ENDED,
 				      .copy = HS_STEAL_POINTER(run->last),
 				      .error = HS_STEAL_POINTER(run->last_error),
 				      .is_recorded = run->is_recorded,
+				      .peak = peak,
 				      .missed = run->missed,
 				      .children = { .started = started_processes_count(&run->follow.started) } };
 	memcpy(ret->name, run->name, sizeof(ret->name));
@@ -396,6 +407,8 @@ void hs_run_next(struct hs_run *run, struct hs_run_event *ret)
 		unsigned again_ms = 0;
 		bool is_due = false;
 
+		if (run->is_recorded && run_peak_begin(&run->peak, &run->signals, &run->process, run->missed, ret))
+			return;
 		switch (run->follow.tid || run->follow.process ? follow_look(&run->follow, &again_ms)
 							       : follow_look_untraced(&run->process)) {
 		case FOLLOW_EXECUTED:
@@ -432,6 +445,7 @@ void hs_run_next(struct hs_run *run, struct hs_run_event *ret)
 
 void hs_run_end(struct hs_run *run)
 {
+	run_peak_end(&run->peak);
 	writer_is_busy(run, 0);
 	destroy(run);
 }

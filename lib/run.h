@@ -21,6 +21,7 @@ struct hs_run_options {
 	uint64_t every_ns; // between two snapshots; 0 = none is taken by time
 	int on_signal;     // one is taken when this process gets this signal; 0 = none is
 	bool at_end;       // one is taken when the command ends
+	bool at_peak;      // its peak is looked for (lib/peak.h); needs at_end; with children it is not
 	bool anyway;       // what cannot be recorded is run all the same
 	// Processes that it starts are recorded, too, from when they execute a program. Each snapshot is then one of
 	// each of them.
@@ -39,6 +40,7 @@ extern const char hs_run_missed_beginning[]; // the last one in words: "process 
 enum hs_run_event_kind {
 	HS_RUN_SNAPSHOT, // in a process of its own, which writes it and ends; with children, it is one process's
 	HS_RUN_EXECUTED, // it has executed another program, which is recorded now; or is not, and `error` says why
+	HS_RUN_PEAK,     // in a process of its own: the heap of the peak, which this writes, and ends
 	HS_RUN_CHILD,    // one that it has started is over; in a process of its own, which writes its profile and ends
 	HS_RUN_ENDED,
 };
@@ -74,16 +76,24 @@ struct hs_run_children {
 	struct hs_run_snapshots snapshots; // of the command too
 };
 
+// Of the program that the command executes last.
+struct hs_run_peak {
+	bool is_known; // false: it could not be looked at
+	bool is_end;   // the heap of the end is the peak; else HS_RUN_PEAK comes in another process: in hs_run_end
+	uint64_t looks, missed; // with that at the end; and those that have failed
+};
+
 enum { HS_RUN_NAME_SIZE = 64 };
 
 struct hs_run_event {
 	enum hs_run_event_kind kind;
-	// HS_RUN_SNAPSHOT; HS_RUN_CHILD, HS_RUN_ENDED: NULL = none was wanted, or `error` says why not.
+	// HS_RUN_SNAPSHOT, HS_RUN_PEAK; HS_RUN_CHILD, HS_RUN_ENDED: NULL = none was wanted, or `error` says why not.
 	struct heap_copy *copy;
 	struct hs_error *error;           // NULL = none; whoever gets the event has to destroy it
 	unsigned number;                  // HS_RUN_SNAPSHOT: from 1
-	pid_t pid;                        // HS_RUN_SNAPSHOT, HS_RUN_CHILD
-	char name[HS_RUN_NAME_SIZE];      // HS_RUN_SNAPSHOT, HS_RUN_CHILD, HS_RUN_ENDED; of the process's own choice
+	pid_t pid;                        // HS_RUN_SNAPSHOT, HS_RUN_PEAK, HS_RUN_CHILD
+	char name[HS_RUN_NAME_SIZE];      // likewise, and HS_RUN_ENDED; of the process's own choice
+	struct hs_run_peak peak;          // HS_RUN_PEAK; HS_RUN_ENDED, where it was asked for
 	bool has_status;                  // HS_RUN_CHILD: it has ended
 	int status;                       // then, and HS_RUN_ENDED: as of waitpid(2)
 	bool is_recorded;                 // HS_RUN_ENDED: it was until then
@@ -102,11 +112,11 @@ struct hs_error *hs_run_begin(const struct hs_run_options *options, struct hs_ru
 			      struct hs_attach_result *attached_ret, enum hs_run_missed *missed_ret,
 			      struct hs_error **why_ret) HS_MUST_CHECK;
 const struct process *hs_run_process(const struct hs_run *run);
-// Waits for the next event, and passes signals on meanwhile. Returns in the tool; with HS_RUN_SNAPSHOT or HS_RUN_CHILD
-// in a new process, which writes, destroys the copy and exits, without hs_run_end. After HS_RUN_ENDED there is none;
-// signals have the meaning then that they had before hs_run_begin.
+// Waits for the next event, and passes signals on meanwhile. Returns in the tool; with HS_RUN_SNAPSHOT, HS_RUN_PEAK or
+// HS_RUN_CHILD in a new process, which writes, destroys the copy and exits, without hs_run_end. After HS_RUN_ENDED
+// there is none; signals have the meaning then that they had before hs_run_begin.
 void hs_run_next(struct hs_run *run, struct hs_run_event *ret);
-// Waits for processes that still write their snapshots.
+// Waits for processes that still write their snapshots, or the peak.
 void hs_run_end(struct hs_run *run);
 void hs_run_copy_destroy(struct heap_copy *copy);
 

@@ -107,6 +107,9 @@ void run_signals_of_writer(const struct run_signals *signals)
 {
 	for (size_t i = 0; i < sizeof(handed_on) / sizeof(handed_on[0]); i++)
 		signal(handed_on[i], SIG_IGN);
+	// nobody would let it go on: the tool stops with the command, not with the terminal
+	for (size_t i = 0; i < sizeof(stopping) / sizeof(stopping[0]); i++)
+		signal(stopping[i], SIG_IGN);
 	if (signals->own)
 		signal(signals->own, SIG_IGN);
 	sigprocmask(SIG_SETMASK, &signals->before, NULL);

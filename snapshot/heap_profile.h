@@ -148,6 +148,7 @@ struct heap_profile {
 	bool is_estimate;      // not every allocation since attach was recorded: values are estimates
 	int64_t interval_most; // then: the largest mean interval since attach, bytes. As many may be live, about, and
 			       // shown nowhere; 0 = as `period`
+	uint64_t peak_looks;   // of so many looks at the heap this is the one at which most was live; 0 = it is no peak
 	uint64_t stopped_ns;   // for how long the target's threads were stopped; 0 = not at all
 	bool has_ended;        // since: what is said of the process is of that moment. Not in files
 	const char *stopped_because; // static; NULL = they were not

@@ -18,6 +18,7 @@
 #include "snapshot/profile/aggregate.h"
 #include "snapshot/profile/label_texts.h"
 #include "snapshot/profile/ledger.h"
+#include "snapshot/profile/live_total.h"
 #include "snapshot/profile/profile_build.h"
 #include "snapshot/profile/selection_text.h"
 #include "snapshot/profile/thread_names.h"
@@ -331,6 +332,14 @@ struct hs_error *heap_copy_select(struct heap_copy *copy, const struct process *
 	thread_names_deinit(&copy->threads);
 	return selection->thread || selection->labels & LABEL_THREAD ? thread_names_read(process, &copy->threads)
 								     : NULL;
+}
+
+uint64_t heap_copy_live_bytes(const struct heap_copy *copy)
+{
+	struct table_view view;
+
+	table_copy_view(&copy->copy, &view);
+	return estimate_round(live_total(&view).bytes);
 }
 
 static int64_t value_of(double estimate)

@@ -41,6 +41,8 @@ struct hs_error *heap_copy_take(const struct process *process, enum heap_copy_wa
 // now. Without it all blocks are taken. `selection` and its text must live as long as the copy. HS_ERROR_NO_MEMORY.
 struct hs_error *heap_copy_select(struct heap_copy *copy, const struct process *process,
 				  const struct block_selection *selection) HS_MUST_CHECK;
+// Bytes that are live in it, estimated where blocks were sampled. pre: it is not digested
+uint64_t heap_copy_live_bytes(const struct heap_copy *copy);
 // Checks, adds up and symbolizes. Once: the copy is then empty. The process may have ended; its files of the same names
 // are then those of its modules if their build ids say so. *ret is owned by the caller (heap_profile_deinit), valid on
 // success only; *timing is always filled as far as it went. HS_ERROR_NOT_FOUND: the selection names a thread, or an

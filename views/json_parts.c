@@ -46,6 +46,8 @@ void profile_put_json(struct json *json, const struct heap_profile *profile)
 	json_integer(json, "pid", profile->pid);
 	json_integer(json, "time_ns", profile->time_ns);
 	json_integer(json, "duration_ns", profile->duration_ns);
+	if (profile->peak_looks)
+		json_number(json, "peak_of_looks", profile->peak_looks);
 	memory_put_json(json, &profile->memory);
 	json_bool(json, "estimate", profile->is_estimate);
 	json_integer(json, "interval", profile->period);

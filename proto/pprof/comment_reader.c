@@ -19,6 +19,7 @@ enum kind {
 	KIND_TIME, // the profile has it in nanoseconds
 	KIND_STOPPED,
 	KIND_DIFFERENCE,
+	KIND_PEAK,
 	KIND_INTERVAL, // as the profile's period
 	KIND_INTERVAL_MOST,
 	KIND_SAMPLES,
@@ -44,6 +45,7 @@ static const char *const kinds[KIND_COUNT] = {
 	[KIND_TIME] = "time",
 	[KIND_STOPPED] = "stopped_ns",
 	[KIND_DIFFERENCE] = "difference",
+	[KIND_PEAK] = "peak_of_looks",
 	[KIND_INTERVAL] = "sampling_interval",
 	[KIND_INTERVAL_MOST] = "sampling_interval_most",
 	[KIND_SAMPLES] = "samples",
@@ -155,6 +157,9 @@ static void read_kind(struct comment_reader *reader, enum kind kind, const char 
 		break;
 	case KIND_DIFFERENCE:
 		profile->is_difference = value != 0;
+		break;
+	case KIND_PEAK:
+		profile->peak_looks = value;
 		break;
 	case KIND_INTERVAL:
 		profile->is_estimate = true;

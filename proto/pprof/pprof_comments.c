@@ -219,6 +219,9 @@ static struct hs_error *add_process(struct comments *comments)
 		put_number(&packed, "difference", 1,
 			   "values are those of this time less those of an earlier profile; the duration is the time "
 			   "between the two");
+	if (source->peak_looks)
+		put_number(&packed, "peak_of_looks", source->peak_looks,
+			   "snapshots; this is the one at which most bytes were live");
 	if (source->is_estimate)
 		put_uncertainty(&packed, source);
 	if (source->cut.session && !source->is_difference)

@@ -76,6 +76,9 @@ static void put_totals(const struct heap_profile *profile, FILE *file)
 		fprintf(file, " (±%s)",
 			number_error(total->live_bytes, profile_bytes_error(profile, total->live_bytes_variance),
 				     text));
+	if (profile->peak_looks)
+		fprintf(file, ", the most of %s %s", number_grouped(profile->peak_looks, count),
+			profile->peak_looks == 1 ? "look" : "looks");
 	fputc('\n', file);
 	put_amount(profile, "allocated", total->alloc_bytes, total->alloc_objects, file);
 	if (profile->duration_ns >= MINIMUM_NS && !profile->is_difference)

@@ -238,6 +238,17 @@ uint32_t table_find_block(struct table_view *view, uint64_t address)
 	return narrow && *narrow ? *narrow : find_sample(view, address);
 }
 
+const struct block_record *table_pending_record(struct table_view *view, const struct shared_slot *slot)
+{
+	if (!slot->pending)
+		return NULL;
+	if (slot->pending_new && table_find_block(view, slot->pending_new_address) == slot->pending_new)
+		return NULL;
+	if (table_find_block(view, slot->pending_address) == slot->pending)
+		return NULL; // not yet taken out of the table, or put back
+	return table_record(view, slot->pending);
+}
+
 static uint32_t next_node(struct table_view *view, uint32_t ref)
 {
 	const struct stack_node *node = table_node(view, ref);

@@ -59,6 +59,8 @@ const uint32_t *table_wide_entry(struct table_view *view, uint64_t address);
 const uint64_t *table_sample_room(const struct table_view *view, uint64_t address);
 // The record that the tables hold for an address; 0 = none.
 uint32_t table_find_block(struct table_view *view, uint64_t address);
+// The block that the thread of a slot is reallocating, where the tables hold neither it nor its successor; NULL = none.
+const struct block_record *table_pending_record(struct table_view *view, const struct shared_slot *slot);
 // Calls `visit` for every node that the hash buckets lead to, once for each bucket that does (an honest table: one);
 // chains that loop are cut and counted.
 void table_visit_nodes(struct table_view *view, void (*visit)(uint32_t ref, const struct stack_node *, void *),

@@ -204,18 +204,10 @@ static void visit_node(uint32_t ref, const struct stack_node *node, void *contex
 	totals->alloc_bytes += (double)node->alloc_bytes / HS_BYTES_ONE;
 }
 
-// A block that is being reallocated is in `pending` until the table holds its successor.
 static void visit_pending(struct work *work, const struct shared_slot *slot)
 {
-	const struct block_record *record;
+	const struct block_record *record = table_pending_record(work->view, slot);
 
-	if (!slot->pending)
-		return;
-	if (slot->pending_new && table_find_block(work->view, slot->pending_new_address) == slot->pending_new)
-		return;
-	if (table_find_block(work->view, slot->pending_address) == slot->pending)
-		return; // not yet taken out of the table, or put back
-	record = table_record(work->view, slot->pending);
 	if (!record)
 		return;
 	work->result->pending++;

@@ -367,7 +367,7 @@ def ended_early():
 
 def little_live():
     """Where nearly all was freed before the end, it is said who allocated most."""
-    line = r"^Little is live at the end; most was allocated by work: \S+ MiB of \S+ MiB \(--sort alloc-bytes\)\.$"
+    line = r"^Little is live at the end; most was allocated by work: \S+ MiB of \S+ MiB \(--sort alloc-bytes; what was live at the peak: --at-peak FILE\)\.$"
     for options, words, is_said in (([], ["work", "0.5"], True), (["--sort", "alloc-bytes"], ["work", "0.5"], False),
                                      (["--focus", "work"], ["work", "0.5"], False), ([], ["return", "0"], False)):
         result = heapsnap("run", *options, "--", PROGRAM, *words)

@@ -5,6 +5,7 @@
 
 #include "inject/sampling/sampling_math.h"
 #include "snapshot/profile/aggregate.h"
+#include "snapshot/profile/live_total.h"
 
 #include <math.h>
 
@@ -157,6 +158,8 @@ static void test_reallocations(void)
 		struct aggregate aggregate;
 		struct shared_slot *slot;
 		uint32_t stack, old, new;
+		struct table_view view;
+		struct estimate total;
 		uint64_t damaged;
 
 		made_region_init(&region, 100);
@@ -178,6 +181,10 @@ static void test_reallocations(void)
 		CHECK_EQUAL(totals_of(&aggregate, stack)->live.bytes, cases[i].live);
 		CHECK_EQUAL(aggregate.pending, cases[i].pending_blocks);
 		CHECK_EQUAL(damaged, 0);
+		view = made_view(&region);
+		total = live_total(&view);
+		CHECK_EQUAL(total.bytes, cases[i].live);
+		CHECK_EQUAL(total.records, 1);
 		if (check_failures > failures)
 			fprintf(stderr, "at: %s\n", cases[i].instant);
 		aggregate_deinit(&aggregate);

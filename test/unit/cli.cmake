@@ -4,7 +4,7 @@ foreach(name options_test view_words_test)
   target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c ${PROJECT_SOURCE_DIR}/cli/help.c
     ${PROJECT_SOURCE_DIR}/cli/block_words.c ${PROJECT_SOURCE_DIR}/cli/option_errors.c ${PROJECT_SOURCE_DIR}/cli/option_table.c ${PROJECT_SOURCE_DIR}/cli/option_values.c
     ${PROJECT_SOURCE_DIR}/cli/options.c ${PROJECT_SOURCE_DIR}/cli/process_words.c ${PROJECT_SOURCE_DIR}/cli/similar_word.c ${PROJECT_SOURCE_DIR}/cli/view_words.c
-    ${PROJECT_SOURCE_DIR}/cli/view_words_parse.c ${PROJECT_SOURCE_DIR}/cli/watch_words.c ${PROJECT_SOURCE_DIR}/cli/symbol_words.c)
+    ${PROJECT_SOURCE_DIR}/cli/view_words_parse.c ${PROJECT_SOURCE_DIR}/cli/watch_words.c ${PROJECT_SOURCE_DIR}/cli/run_words.c ${PROJECT_SOURCE_DIR}/cli/symbol_words.c)
 endforeach()
 hs_unit_test(console_test hs_views hs_base)
 target_sources(console_test PRIVATE ${PROJECT_SOURCE_DIR}/cli/console.c)

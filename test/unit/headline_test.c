@@ -35,6 +35,12 @@ static void test_headlines(void)
 		       "Process RSS 398.0 MiB (anonymous 391.0 MiB)\n"
 		       "  recorded live    4.0 KiB  in 1 block, allocated since attach (3 s ago)\n"
 		       "  not recorded   391.0 MiB  older than the attach, freed but kept by malloc, or mapped\n");
+	profile.peak_looks = 210;
+	check_headline(&profile,
+		       "Process RSS 398.0 MiB (anonymous 391.0 MiB)\n"
+		       "  recorded live    4.0 KiB  in 1 block, the most of 210 looks, 3 s after the attach\n"
+		       "  not recorded   391.0 MiB  older than the attach, freed but kept by malloc, or mapped\n");
+	profile.peak_looks = 0;
 	profile.memory.swapped = 9 * MIB;
 	profile.total = (struct profile_values){ .live_bytes = 500 * MIB, .live_objects = 12345 };
 	check_headline(

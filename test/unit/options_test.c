@@ -246,6 +246,20 @@ static void test_settings(void)
 	    "--samples-per-word is only valid with attach, run, set, profile, why and top");
 }
 
+static void test_at_peak(void)
+{
+	CHECK_STRING(good("run --at-peak x -- a").at_peak, "x");
+	CHECK_STRING(good("profile 1 --for 1s --at-peak x --format json").at_peak, "x");
+	bad("run --at-peak x --children -- a", "--at-peak is of one process");
+	bad("run --at-peak x --at-exit x -- a", "--at-peak needs another file");
+	bad("run --at-peak x -o x -- a", "--at-peak needs another file");
+	bad("profile 1 --for 1s -o x --at-peak x", "--at-peak needs another file");
+	bad("run --at-peak - -- a", "goes to a file");
+	bad("run --at-peak '' -- a", "name is empty");
+	bad("profile 1 --for 1s --at-peak x/", "only valid with run");
+	bad("dump 1 --at-peak x", "--at-peak");
+}
+
 static void test_run(void)
 {
 	static const struct {
@@ -293,7 +307,7 @@ static void test_run(void)
 	bad("run --at-exit /dev/stdout -- a", "standard output is the command's");
 	bad("run --at-exit '' -- a", "name is empty");
 	bad("profile 1 --for 1s -o x/", "-o DIR/ is only valid with dump and run; add a file name to x/\n");
-	bad("run --format json -- a", "--format needs -o or --at-exit");
+	bad("run --format json -- a", "--format needs -o, --at-exit or --at-peak");
 	CHECK_EQUAL(good("run --at-exit x --format json -- a").format, PROFILE_JSON);
 	options = good("run -o x -- a");
 	CHECK(!options.output);
@@ -466,6 +480,7 @@ int main(void)
 	test_sizes();
 	test_settings();
 	test_run();
+	test_at_peak();
 	test_wrong();
 	test_processes();
 	test_hints();

@@ -233,6 +233,7 @@ static struct heap_profile ours(bool is_estimate, bool is_difference)
 		.duration_ns = 5000000000,
 		.period = is_estimate ? 4096 : 1,
 		.is_estimate = is_estimate,
+		.peak_looks = is_estimate ? UINT64_MAX : 0,
 		.is_difference = is_difference,
 		.has_temporaries = !is_difference,
 		.interval_most = is_estimate ? 8192 : 0,
@@ -313,6 +314,7 @@ static void check_header(const struct heap_profile *read, const struct heap_prof
 	CHECK_EQUAL(read->has_temporaries, written->has_temporaries);
 	CHECK_EQUAL(read->time_ns, written->time_ns);
 	CHECK_EQUAL(read->duration_ns, written->duration_ns);
+	CHECK_EQUAL(read->peak_looks, written->peak_looks);
 	CHECK_EQUAL(read->period, written->period);
 	CHECK_EQUAL(read->interval_most, written->interval_most);
 	CHECK_EQUAL(read->stopped_ns, written->stopped_ns);
