@@ -190,7 +190,7 @@ static pid_t find_other(const struct process *process)
 }
 
 // All threads that a walk has found may have ended before they were looked at, and others may have begun.
-enum { WALKS_MOST = 8 };
+enum { WALKS_MOST = 3 };
 
 pid_t process_live_thread(const struct process *process)
 {
@@ -255,11 +255,17 @@ static int folder_of(const struct process *process, pid_t tid)
 // Threads may be so short-lived that the chosen one has ended before its folder, or a file of it, is open. That says
 // nothing of the process: another one is chosen then, so many times.
 enum { LIVE_TRIES = 64 };
+// And that so often none was found: all may be dead, and many, and still be counted.
+enum { NONE_FOUND_MOST = 3 };
 
 // Whether it has ended, and others are there: a main thread that has ended is still counted.
-static bool has_successor(const struct process *process, pid_t tid)
+static bool has_successor(const struct process *process, pid_t tid, int *none_found)
 {
 	HS_CLEANUP_FREE char *text = NULL;
+
+	if (tid == process->pid && ++*none_found == NONE_FOUND_MOST)
+		return false;
+
 	struct hs_error *error = thread_lives(process, tid) ? NULL : process_read_file(process, "stat", &text, NULL);
 	struct proc_stat stat;
 
@@ -270,6 +276,8 @@ static bool has_successor(const struct process *process, pid_t tid)
 // `file` of the live folder, NULL = the folder. -1 with errno. *tid_ret: the thread whose folder it is.
 static int open_live(const struct process *process, const char *file, int flags, pid_t *tid_ret)
 {
+	int none_found = 0;
+
 	for (int tries = 1;; tries++) {
 		int folder, fd, error_number;
 
@@ -285,7 +293,8 @@ static int open_live(const struct process *process, const char *file, int flags,
 		// A file of a thread that had just ended is open, and empty, before Linux 6.10 (__mem_open and
 		// proc_maps_open in fs/proc).
 		if (tries == LIVE_TRIES || (fd >= 0 && *tid_ret == process->pid) ||
-		    (fd < 0 && error_number != ENOENT && error_number != ESRCH) || !has_successor(process, *tid_ret)) {
+		    (fd < 0 && error_number != ENOENT && error_number != ESRCH) ||
+		    !has_successor(process, *tid_ret, &none_found)) {
 			errno = error_number;
 			return fd;
 		}
@@ -318,6 +327,7 @@ struct hs_error *process_read_long_live_file(const struct process *process, cons
 					     char **text_ret, size_t *size_ret)
 {
 	char name[FILE_NAME_SIZE];
+	int none_found = 0;
 
 	snprintf(name, sizeof(name), "/proc/%d/%s", (int)process->pid, file);
 	for (int tries = 1;; tries++) {
@@ -333,7 +343,7 @@ struct hs_error *process_read_long_live_file(const struct process *process, cons
 			*size_ret = size;
 		// The files of a thread that has ended may be there, and empty.
 		if ((error ? !is_about_absence(error) : size > 0) || tries == LIVE_TRIES ||
-		    !has_successor(process, tid))
+		    !has_successor(process, tid, &none_found))
 			return error;
 		if (!error)
 			free(*text_ret);

@@ -17,6 +17,11 @@ static void put_peak(struct json *json, const struct options *options, const str
 
 	json_open(json, "peak", '{');
 	json_string(json, "output", options->at_peak);
+	if (result->peak_error) {
+		json_string(json, "error", result->peak_error->message);
+		json_close(json, '}');
+		return;
+	}
 	json_number(json, "bytes", result->peak_bytes);
 	json_number(json, "looks", result->looks);
 	json_number(json, "missed_looks", result->missed);
@@ -42,7 +47,7 @@ static void put_more(struct json *json, const void *data)
 	json_open(json, "detach", '{');
 	detach_put_json(json, &result->detach);
 	json_close(json, '}');
-	if (result->has_peak)
+	if (result->has_peak || result->peak_error)
 		put_peak(json, more->options, result);
 }
 
@@ -58,7 +63,7 @@ static struct hs_error *show_peak(const struct options *options, const struct hs
 	return NULL;
 }
 
-static enum exit_status show(const struct options *options, pid_t pid, struct hs_profile_result *result)
+static enum exit_status show(const struct options *options, pid_t pid, const struct hs_profile_result *result)
 {
 	const struct dump_more more = { put_more, &(struct more){ options, result } };
 	char waited[NUMBER_SIZE];
@@ -68,12 +73,13 @@ static enum exit_status show(const struct options *options, pid_t pid, struct hs
 		      result->is_interrupted ? ": a signal ended the wait" : "");
 	error = dump_show(options, &result->dump, &more);
 	error = hs_error_join(error, show_peak(options, result));
-	error = hs_error_join(error, HS_STEAL_POINTER(result->peak_error));
 	if (error)
 		return console_fail(options, error);
 	detach_print_outcome(options, &result->detach, pid);
 	detach_print_checks(options, &result->detach, pid, false);
-	return result->detach.is_verified ? EXIT_DONE : EXIT_REFUSED;
+	if (result->peak_error)
+		console_complain("%s\n", result->peak_error->message);
+	return result->detach.is_verified && !result->peak_error ? EXIT_DONE : EXIT_REFUSED;
 }
 
 // `context`: struct dump_setting.

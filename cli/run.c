@@ -242,8 +242,12 @@ static struct hs_error *finish(const struct options *options, const struct view_
 	if (error)
 		return error;
 	error = show(options, &result, output, event);
-	if (event->peak.is_end)
-		error = hs_error_join(error, write_end_as_peak(options, event, &result));
+	if (!error && event->peak.is_end) {
+		struct hs_error *of_peak = write_end_as_peak(options, event, &result);
+
+		if (of_peak)
+			(void)console_fail(options, of_peak);
+	}
 	hs_dump_result_deinit(&result);
 	return error;
 }

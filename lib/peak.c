@@ -8,8 +8,9 @@
 
 #include <inttypes.h>
 
-static const uint64_t APART_LEAST = 20000000, APART_MOST = 1000000000; // ns
+static const uint64_t APART_LEAST = 20000000, APART_MOST = 1000000000, TRIES_LAST = 1000000000; // ns
 enum {
+	TRIES = 3,
 	REST_TIMES = 10,     // what a look takes of a processor: a tenth of one at most
 	PASSED_SHARE = 1000, // of the time that has passed: of a long run a short moment is no more than of a short one
 };
@@ -40,6 +41,20 @@ static void offer(struct hs_peak *peak, struct heap_copy *copy)
 	peak->live_bytes = live_bytes;
 }
 
+// Of a process that ends nothing more is to be seen.
+static bool is_missed(const struct process *process, const struct hs_error *error)
+{
+	const enum process_memory memory =
+		error->code == HS_ERROR_INTERRUPTED ? MEMORY_GONE : proc_maps_memory(process);
+
+	return memory == MEMORY_THERE || (memory == MEMORY_UNKNOWN && process_lives(process));
+}
+
+bool hs_peak_is_hopeless(const struct hs_peak *peak)
+{
+	return peak->in_vain >= TRIES && hs_monotonic_ns() >= peak->began_ns + TRIES_LAST;
+}
+
 static struct hs_error *look(struct hs_peak *peak, const struct process *process, const struct block_selection *blocks)
 {
 	struct heap_copy *copy = NULL;
@@ -49,7 +64,8 @@ static struct hs_error *look(struct hs_peak *peak, const struct process *process
 		error = heap_copy_select(copy, process, blocks);
 	if (error) {
 		heap_copy_destroy(copy);
-		if (proc_maps_memory(process) == MEMORY_THERE) { // it may have ended meanwhile
+		hs_verbose("a look failed: %s", error->message);
+		if (is_missed(process, error)) {
 			peak->missed++;
 			peak->in_vain += !peak->copy;
 		}

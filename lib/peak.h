@@ -11,12 +11,10 @@
 #include "base/process.h"
 #include "snapshot/block_selection.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct heap_copy;
-
-// So many looks in vain, one after the other, say that there will be none: what passes has passed by then.
-enum { HS_PEAK_TRIES = 3 };
 
 // Zeroed = before the first look.
 struct hs_peak {
@@ -36,6 +34,8 @@ uint64_t hs_peak_apart(uint64_t passed, uint64_t cost);
 // are for good, and after HS_ERROR_INTERRUPTED a signal waits to be dealt with. `blocks`: as of heap_copy_select.
 struct hs_error *hs_peak_look(struct hs_peak *peak, const struct process *process,
 			      const struct block_selection *blocks) HS_MUST_CHECK;
+// Whether looks have failed so often, and for so long, that none will succeed: what passes has passed by then.
+bool hs_peak_is_hopeless(const struct hs_peak *peak);
 void hs_peak_deinit(struct hs_peak *peak);
 
 #endif

@@ -23,25 +23,26 @@ static enum hs_pause_end wait_until(const struct process *process, const struct 
 	return hs_pause(process, until < ends ? until : ends, "recording, seconds", began, ends);
 }
 
-// Until the time is over. What only this look has failed by is passed over, once one has succeeded.
+// Until the time is over. A look that has failed is passed over, unless none will succeed.
 static struct hs_error *look(const struct process *process, const struct hs_profile_options *options, uint64_t began,
 			     struct hs_peak *peak, enum hs_pause_end *end_ret)
 {
 	*end_ret = HS_PAUSE_OVER;
 	while (*end_ret == HS_PAUSE_OVER && hs_monotonic_ns() < began + options->time_ns) {
 		struct hs_error *error = hs_peak_look(peak, process, &options->dump.blocks);
+		const bool is_interrupted = interrupt_signal_came() || (error && error->code == HS_ERROR_INTERRUPTED);
 
 		if (hs_leave_is_nothing_left(error))
 			return error;
-		if (peak->in_vain == HS_PEAK_TRIES)
+		if (error && !is_interrupted && hs_peak_is_hopeless(peak))
 			return hs_error_prefix(error, "its peak cannot be seen");
-		if (error && error->code == HS_ERROR_INTERRUPTED) {
+		hs_error_destroy(error);
+		if (is_interrupted) {
 			interrupt_clear();
 			*end_ret = HS_PAUSE_INTERRUPTED;
 		} else {
 			*end_ret = wait_until(process, options, began, peak->next_ns);
 		}
-		hs_error_destroy(error);
 	}
 	return NULL;
 }

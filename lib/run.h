@@ -45,7 +45,7 @@ enum hs_run_event_kind {
 	HS_RUN_ENDED,
 };
 
-// How a process ends that has written, for HS_RUN_SNAPSHOT and HS_RUN_CHILD.
+// How a process ends that has written, for HS_RUN_SNAPSHOT, HS_RUN_PEAK and HS_RUN_CHILD.
 enum { HS_RUN_WROTE = 0, HS_RUN_FAILED = 1, HS_RUN_WROTE_INCOMPLETE = 3, HS_RUN_TOOK_NONE = 4 };
 
 // Profiles, by what became of them.

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "lib/dump_path.h"
+#include "lib/leave.h"
 #include "lib/peak.h"
 #include "snapshot/snapshot.h"
 
@@ -52,7 +53,7 @@ static int hear(int fd, uint64_t deadline)
 // The command may run for long, and end without a peak.
 static void tell_failure(const struct hs_peak *peak, const struct process *command, struct hs_error *error, bool *told)
 {
-	if (peak->in_vain == HS_PEAK_TRIES && !*told) {
+	if (!*told && hs_peak_is_hopeless(peak)) {
 		hs_warn("the peak of process %d is not seen, so far: %s", (int)command->pid, error->message);
 		*told = true;
 	}
@@ -63,15 +64,16 @@ static void tell_failure(const struct hs_peak *peak, const struct process *comma
 static void look_until_told(int fd, const struct process *command, struct hs_peak *peak)
 {
 	static const struct block_selection all;
-	bool is_told = false;
+	bool is_told = false, is_there = true;
 	int said = 0;
 
 	while (said == 0) {
-		struct hs_error *error = hs_peak_look(peak, command, &all);
+		struct hs_error *error = is_there ? hs_peak_look(peak, command, &all) : NULL;
 
+		is_there = is_there && !hs_leave_is_nothing_left(error);
 		if (error)
 			tell_failure(peak, command, error, &is_told);
-		said = hear(fd, peak->next_ns);
+		said = hear(fd, is_there ? peak->next_ns : UINT64_MAX);
 	}
 	if (said != SAYS_OVER)
 		_exit(HS_RUN_TOOK_NONE);
@@ -87,7 +89,25 @@ static int hear_whether_to_write(int fd)
 	return said;
 }
 
-static void watch(int fd, const struct process *command, struct hs_run_event *ret)
+// Which signals end the work of a tool, as they were before it followed the command.
+struct ending_signals {
+	struct sigaction actions[3];
+};
+static const int ending_signals[] = { SIGINT, SIGTERM, SIGHUP };
+
+static void ending_signals_keep(struct ending_signals *ret)
+{
+	for (size_t i = 0; i < sizeof(ending_signals) / sizeof(ending_signals[0]); i++)
+		sigaction(ending_signals[i], NULL, &ret->actions[i]);
+}
+
+static void ending_signals_restore(const struct ending_signals *kept)
+{
+	for (size_t i = 0; i < sizeof(ending_signals) / sizeof(ending_signals[0]); i++)
+		sigaction(ending_signals[i], &kept->actions[i], NULL);
+}
+
+static void watch(int fd, const struct process *command, const struct ending_signals *signals, struct hs_run_event *ret)
 {
 	struct hs_peak peak = { 0 };
 	struct report report;
@@ -102,7 +122,7 @@ static void watch(int fd, const struct process *command, struct hs_run_event *re
 	said = hear_whether_to_write(fd);
 	if ((said != SAYS_WRITE && said != SAYS_WRITE_BESIDE_END) || !peak.copy)
 		_exit(HS_RUN_TOOK_NONE);
-	interrupt_install(); // the command has ended: a signal is for who still works
+	ending_signals_restore(signals); // the command has ended: they are for who still works
 	ret->copy = peak.copy;
 	ret->peak = (struct hs_run_peak){
 		.is_known = true,
@@ -137,6 +157,7 @@ bool run_peak_begin(struct run_peak *peak, const struct run_signals *signals, co
 		    enum hs_run_missed missed, struct hs_run_event *ret)
 {
 	const pid_t tool = getpid();
+	struct ending_signals ending;
 	pid_t pid;
 
 	if (!peak->is_wanted || peak->has_begun)
@@ -147,9 +168,10 @@ bool run_peak_begin(struct run_peak *peak, const struct run_signals *signals, co
 		peak->watcher = pid > 0 ? pid : 0;
 		return false;
 	}
+	ending_signals_keep(&ending);
 	run_signals_of_writer(signals);
 	target_is_followed_by((uint32_t)tool);
-	watch(peak->fd, command, ret);
+	watch(peak->fd, command, &ending, ret);
 	ret->missed = missed;
 	return true;
 }
@@ -161,8 +183,12 @@ static int end(struct run_peak *peak, int with_signal)
 
 	kill(peak->watcher, with_signal);
 	close(peak->fd);
-	while (waitpid(peak->watcher, &status, 0) < 0 && errno == EINTR)
-		;
+	while (waitpid(peak->watcher, &status, 0) < 0 && errno == EINTR) {
+		const int number = interrupt_signal_take();
+
+		if (number)
+			kill(peak->watcher, number);
+	}
 	peak->watcher = 0;
 	return status;
 }

@@ -75,6 +75,14 @@ class Run(Watched):
             if command not in ("kill", "end"):
                 self.hear("ready" if command == "again" else command)
 
+    def children(self):
+        """The program, and who looks at it."""
+        with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children", encoding="ascii") as file:
+            found = [int(child) for child in file.read().split()]
+        programs = [pid for pid in found if os.readlink(f"/proc/{pid}/exe") == os.path.realpath(PROGRAM)]
+        check_equal((len(found), len(programs)), (2, 1), "children, and programs among them")
+        return programs[0], next(pid for pid in found if pid != programs[0])
+
     def rise_and_fall(self):
         self.tell("low")
         self.is_seen(LOW[1])
@@ -149,19 +157,13 @@ def is_there(pid):
         return False
 
 
-def children(pid):
-    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
-        return [int(child) for child in file.read().split()]
-
-
 def stopped():
     """By Ctrl-Z the command, which may not want that, and the tool beside it; nobody lets the watcher go on."""
     for number in (signal.SIGTSTP, signal.SIGSTOP):
         run = Run()
         run.tell("low", "high")
         run.is_seen(LOW[1] + HIGH[1])
-        program = next(pid for pid in children(run.process.pid) if os.readlink(f"/proc/{pid}/exe") == os.path.realpath(PROGRAM))
-        os.kill(next(pid for pid in children(run.process.pid) if pid != program), number)
+        os.kill(run.children()[1], number)
         run.tell("ebb", "end")
         status, said = run.end()
         check_equal((status, live(run.peak)), (3, {"high": HIGH, "low": LOW}), said)
@@ -169,32 +171,33 @@ def stopped():
 
 
 def steps_that_fail():
-    """Whatever step fails, also one of the detach when the heap at the end was the highest: it is said, and what was seen is written or not."""
+    """Whatever step fails, also one of the detach when the heap at the end was the highest: it is said, and what was seen is written or not. There is one look."""
     target, number, written = Target("peak"), 0, 0
     for name in ("low", "high"):
         check_equal(target.ask(name), name, "answer")
     while True:
         number += 1
         peak, last = paths_in_folder()
-        result = heapsnap("profile", target.pid, "--exact", "--for", "50ms", "--at-peak", peak, "-o", last, environment={"HEAPSNAP_FAIL_AT": str(number)})
-        if result.status == 0:
+        result = heapsnap("profile", target.pid, "--exact", "--for", "5ms", "--verbose", "--at-peak", peak, "-o", last,
+                          environment={"HEAPSNAP_FAIL_AT": str(number)})
+        if f"step {number}: " not in result.stderr and f"at step {number} (" not in result.stderr:
             break
-        check(result.status == 1 and result.stderr.startswith("heapsnap: ") and number < 200, f"step {number}: {result}")
-        written += os.path.exists(peak)
+        check(result.status in (0, 1) and number < 200, f"step {number}: {result}")
+        written += result.status == 1 and os.path.exists(peak)
         check_equal(f"{peak}: " in result.stdout, os.path.exists(peak), f"step {number}: the peak is written, and said to be: {result}")
         if attach_state(target.pid):
             detach(target.pid)
+    check_equal((result.status, os.path.exists(peak), os.path.exists(last)), (0, True, True), f"without a failure: {result}")
     check(written > 0, "a peak was written though the detach failed")
     target.end()
     say(f"  {number - 1} steps that fail: {written} times the peak was written all the same")
 
 
 def tool_killed():
-    run = Run("-q")
+    run = Run()
     run.tell("low")
-    program = next(pid for pid in children(run.process.pid) if os.readlink(f"/proc/{pid}/exe") == os.path.realpath(PROGRAM))
-    wait_until(lambda: len(children(run.process.pid)) == 2, "somebody looks for the peak")
-    watcher = next(pid for pid in children(run.process.pid) if pid != program)
+    run.is_seen(LOW[1])
+    program, watcher = run.children()
     run.process.kill()
     wait_until(lambda: not is_there(watcher), "nobody looks any more")
     check(not os.path.exists(run.peak), "a profile is there")
@@ -223,10 +226,25 @@ def profile():
     check(0 <= peak["live_bytes"] - HIGH[1] < SLACK and not peak["is_end"] and peak["looks"] == looks_of(paths[0]) >= 6, str(peak))
     check_equal(looks_of(paths[1]), None, "looks of the end")
     # One that is at its highest at the end.
+    check_equal(target.ask("ebb"), "ebb", "answer")
+    watched = Watched("profile", target.pid, "--exact", "--for", "1h", "--verbose", "--at-peak", paths[0])
+    wait_until(lambda: len(watched.looks) > 0, "a look")
     check_equal(target.ask("high"), "high", "answer")
-    result = heapsnap("profile", target.pid, "--exact", "--for", "200ms", "--at-peak", paths[0])
-    check(result.status == 0 and re.search(r"The highest of \d+ looks is the heap at the end\.\n", result.stdout), str(result))
-    check(looks_of(paths[0]) >= 1, "the end is written as the peak")
+    watched.is_seen(HIGH[1])
+    watched.process.send_signal(signal.SIGINT)
+    output = watched.process.stdout.read().decode()
+    check_equal((watched.end()[0], live(paths[0])), (0, {"high": HIGH}), output)
+    check(re.search(r"The highest of \d+ looks is the heap at the end\.\n", output), output)
+    # What cannot be written is said, beside what can.
+    folder = temporary_directory()
+    watched = Watched("profile", target.pid, "--exact", "--for", "1h", "--verbose", "--at-peak", os.path.join(folder, "peak.pb.gz"), "--json")
+    wait_until(lambda: len(watched.looks) > 0, "a look")
+    os.rmdir(folder)
+    watched.process.send_signal(signal.SIGINT)
+    value = json.loads(watched.process.stdout.read())
+    status, _ = watched.end()
+    check(status == 1 and value["detach"]["verified"] and "error" in value["peak"] and "no profile of the peak" in "".join(watched.said), f"{value} {watched.said}")
+    os.mkdir(folder)
     target.end()
     say("  profile: both profiles, with a signal that ends it")
 
