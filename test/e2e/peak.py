@@ -297,9 +297,11 @@ def usage():
         result = heapsnap(*words)
         check(result.status == 2 and message in result.stderr, f"{message!r}: {result}")
     folder = temporary_directory() + "/"
-    result = heapsnap("run", "-q", "--at-peak", folder, "--at-exit", folder, "--", PROGRAM)
+    watched = Watched("run", "--exact", "--verbose", "--at-peak", folder, "--at-exit", folder, "--", PROGRAM)
+    wait_until(lambda: len(watched.looks) > 0, "a look")
+    status, said = watched.end()
     names = sorted(os.listdir(folder))
-    check(result.status == 0 and len(names) == 2 and re.match(r"peak-peak\.\d+\.\w+\.pb\.gz$", names[0]) and re.match(r"peak\.\d+\.\w+\.pb\.gz$", names[1]), f"{names} {result}")
+    check(status == 0 and len(names) == 2 and re.match(r"peak-peak\.\d+\.\w+\.pb\.gz$", names[0]) and re.match(r"peak\.\d+\.\w+\.pb\.gz$", names[1]), f"{names} {said}")
     say("  what cannot be asked for is refused; names in a folder")
 
 
