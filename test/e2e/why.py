@@ -177,13 +177,14 @@ def finish(process):
 
 
 def text():
-    """What people see, with a profile kept."""
+    """What people see, with a profile kept. On a slow machine the budget may let the first blocks be sampled, and the figures say less."""
     target = planted("one_of_forty")
     path = os.path.join(temporary_directory(), "last.pb.gz")
     result = heapsnap("why", target.pid, "--for", TIME, "-o", path)
     check_equal(result.status, 0, str(result))
     for words in (r"^Process \d+ watched for .* in \d+ snapshots: anonymous memory ", r"^(Steady leak|Growth|Undecided)", r"^  - ",
-                  r"^Sites whose recorded blocks grow:$", r"^ +\+\S+ [KM]iB/s ±.*site<17>.*planted_leaks.cc:\d+", r"^Allocated and freed again:$",
+                  r"^Sites (whose recorded blocks grow|that may grow; too little or too uneven to say):$",
+                  r"^ +\+\S+ [KM]iB/s .*site<17>.*planted_leaks.cc:\d+", r"^Allocated and freed again:$",
                   r"^The process grows by ", rf"^{re.escape(path)}: \S+ [KM]iB$", r"^detached from "):
         check(re.search(words, result.stdout, re.M), f"{words!r} is not said: {result}")
     check_equal(result.stderr, "", "standard error")
