@@ -290,8 +290,8 @@ static int open_live(const struct process *process, const char *file, int flags,
 			errno = error_number;
 		}
 		error_number = errno;
-		// A file of a thread that had just ended is open, and empty, before Linux 6.10 (__mem_open and
-		// proc_maps_open in fs/proc).
+		// A file of a thread that had just ended may be open, and empty: before Linux 6.10 (__mem_open and
+		// proc_maps_open in fs/proc), and its maps in 6.18.
 		if (tries == LIVE_TRIES || (fd >= 0 && *tid_ret == process->pid) ||
 		    (fd < 0 && error_number != ENOENT && error_number != ESRCH) ||
 		    !has_successor(process, *tid_ret, &none_found)) {

@@ -117,9 +117,9 @@ struct hs_error *hs_profile(const struct process *process, const struct hs_profi
 	error = wait_and_dump(process, options, &peak, ret);
 	has_end = !error;
 	error = hs_leave(process, error, options->detach_wait_ms, &ret->detach);
-	// The process is left: what remains needs files alone. A signal that has ended the rest does not end this.
-	interrupt_clear();
 	if (options->peak_output && (has_end || peak.copy)) {
+		// The process is left, and files alone are needed: a signal that has ended the rest does not end this.
+		interrupt_clear();
 		ret->peak_error = write_peak(&peak, has_end, options, ret);
 		ret->has_peak = !ret->peak_error;
 	}
