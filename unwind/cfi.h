@@ -7,13 +7,7 @@
 
 #include "unwind/arch/dwarf_registers.h"
 #include "unwind/freestanding.h"
-
-// Readable memory [address, address + size), found at `bytes`. In the payload bytes == (const uint8_t *)address.
-struct memory_span {
-	const uint8_t *bytes;
-	uint64_t address;
-	uint64_t size;
-};
+#include "unwind/memory_span.h"
 
 // The registers that matter to a walk: their numbers in DWARF, and in a row.
 #define X(name, number) DWARF_##name = (number),

@@ -3,6 +3,7 @@
 #ifndef HEAPSNAP_UNWIND_CFI_ENTRY_H
 #define HEAPSNAP_UNWIND_CFI_ENTRY_H
 
+#include "unwind/cfi.h"
 #include "unwind/span_reader.h"
 
 // Common information entry. Offsets are from the start of the span.

@@ -2,6 +2,7 @@
 // The stack machine of DWARF expressions. Runs in hooks, on the target's stacks: no calls out, little stack, bounded
 // time. All values are 64-bit; arithmetic wraps (DWARF 5 §2.5.1.4).
 #include "unwind/expression.h"
+#include "unwind/cfi.h"
 #include "unwind/span_reader.h"
 #include "unwind/stack_word.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bounded reader over a memory_span, for bytes of CFI and of expressions. Little endian. A read that does not fit, or
+// A bounded reader over a memory_span, for bytes of DWARF. Little endian. A read that does not fit, or
 // a LEB128 number of more than 64 bits, sets `failed`, gives 0 and moves to the end: so a loop "while (offset < end)"
 // stops, and one test after it is enough.
 #ifndef HEAPSNAP_UNWIND_SPAN_READER_H
 #define HEAPSNAP_UNWIND_SPAN_READER_H
 
-#include "unwind/cfi.h"
+#include "unwind/memory_span.h"
 
 struct span_reader {
 	const struct memory_span *span;
@@ -72,6 +72,11 @@ static inline uint64_t span_reader_leb128(struct span_reader *reader, bool is_si
 {
 	uint64_t value = 0;
 
+	// Most have one byte.
+	if (reader->offset < reader->end && !(reader->span->bytes[reader->offset] & 0x80)) {
+		value = reader->span->bytes[reader->offset++];
+		return is_signed && value & 0x40 ? value | ~UINT64_C(0) << 7 : value;
+	}
 	for (unsigned shift = 0; shift < 70; shift += 7) {
 		uint8_t byte = span_reader_u8(reader);
 		uint8_t bits = byte & 0x7f;

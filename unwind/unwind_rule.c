@@ -3,6 +3,7 @@
 // stacks: no calls out, reads inside spans only.
 #include "unwind/unwind_rule.h"
 #include "unwind/arch/signal_frame.h"
+#include "unwind/cfi.h"
 #include "unwind/span_reader.h"
 
 // Operations of the expressions that are known by sight (DWARF 5 §7.7.1).

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only file that knows libdwfl and libelf; debug_units.c, which reads DWARF, the only other one that knows libdw.
+// The only file that knows libdwfl. It finds the files; what is in their DWARF, snapshot/dwarf/ reads.
 //
 // Each module has a Dwfl of its own and is reported at the addresses of its file, so modules that were at one
 // address at different times do not meet.
 #include "snapshot/symbols/debug_info.h"
 
+#include "snapshot/symbols/debug_sections.h"
 #include "snapshot/symbols/debug_units.h"
 #include "snapshot/symbols/demangle.h"
 #include "snapshot/symbols/module_code.h"
@@ -251,6 +252,17 @@ static struct hs_error *load_symbols(struct debug_info *info)
 	return NULL;
 }
 
+static struct hs_error *load_units(struct debug_info *info, Dwarf *dwarf)
+{
+	struct debug_sections sections, shared;
+	Dwarf *shared_dwarf = dwarf_getalt(dwarf);
+
+	debug_sections_read(dwarf_getelf(dwarf), &sections);
+	if (shared_dwarf)
+		debug_sections_read(dwarf_getelf(shared_dwarf), &shared);
+	return debug_units_create(&sections, shared_dwarf ? &shared : NULL, &info->units);
+}
+
 // Takes ownership of `fd`.
 static struct hs_error *load(struct debug_info *info, int fd)
 {
@@ -281,7 +293,7 @@ static struct hs_error *load(struct debug_info *info, int fd)
 
 	if (dwarf) {
 		info->dwarf_bias = bias;
-		error = debug_units_create(dwarf, &info->units);
+		error = load_units(info, dwarf);
 	}
 	return error ? error : load_symbols(info);
 }

@@ -4,14 +4,15 @@
 #define HEAPSNAP_SNAPSHOT_SYMBOLS_DEBUG_UNITS_H
 
 #include "base/error.h"
+#include "snapshot/dwarf/sections.h"
 #include "snapshot/symbols/debug_info.h"
-
-#include <elfutils/libdw.h>
 
 struct debug_units;
 
-// `dwarf` must live longer. *ret is owned by the caller (debug_units_destroy). HS_ERROR_NO_MEMORY.
-struct hs_error *debug_units_create(Dwarf *dwarf, struct debug_units **ret) HS_MUST_CHECK;
+// `sections` are those of the file; `shared` of the one that dwz(1) made for several, NULL = none. What they point to
+// must live longer. *ret is owned by the caller (debug_units_destroy). HS_ERROR_NO_MEMORY.
+struct hs_error *debug_units_create(const struct debug_sections *sections, const struct debug_sections *shared,
+				    struct debug_units **ret) HS_MUST_CHECK;
 void debug_units_destroy(struct debug_units *units);
 
 // As debug_info_lookup, with an address as DWARF has it. A frame whose function is not described has no name; only

@@ -6,7 +6,7 @@
 #define HEAPSNAP_SNAPSHOT_SYMBOLS_PERF_MAP_H
 
 #include "base/error.h"
-#include "snapshot/symbols/range_index.h"
+#include "base/range_index.h"
 
 #include <stdbool.h>
 #include <stddef.h>

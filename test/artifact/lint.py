@@ -17,7 +17,7 @@ FUNCTION_MAX = 60
 MAY_INCLUDE = {
     "inject/abi": {"inject/abi/"},
     "snapshot": {"base/", "inject/abi/", "snapshot/", "attach/arch/clock.h", "attach/arch/code_step.h", "attach/arch/syscall_instruction.h", "attach/arch/wrapper_code.h", "attach/guard/interrupt.h", "attach/guard/interrupt_signal.h", "attach/hook/hook_verdict.h", "attach/process/code_names.h",
-                 "attach/ptrace/threads.h", "attach/region/region_access.h", "attach/region/table_walk.h", "attach/region/thread_slots.h", "attach/session/transaction.h"},
+                 "attach/ptrace/threads.h", "attach/region/region_access.h", "attach/region/table_walk.h", "attach/region/thread_slots.h", "attach/session/transaction.h", "unwind/freestanding.h", "unwind/memory_span.h", "unwind/span_reader.h"},
     "lib": {"base/", "inject/abi/region.h", "lib/", "attach/guard/interrupt_signal.h", "attach/guard/tool_guard.h", "attach/hook/hook_addition.h",
             "attach/process/target.h", "attach/ptrace/follow.h", "attach/ptrace/follow_attach.h", "attach/ptrace/follow_threads.h", "attach/ptrace/launch.h", "attach/ptrace/stop_wait.h", "attach/region/sampling_settings.h",
             *(f"attach/session/{name}.h" for name in ("attached_list", "check", "session")), "snapshot/block_selection.h", "snapshot/heap_profile.h", "snapshot/process_memory.h", "snapshot/snapshot.h", "snapshot/profile/unseen_share.h", "snapshot/symbols/debuginfod.h",
@@ -39,7 +39,7 @@ ONE_DOOR = [
     (r"libunwind.*", ["test/unwind/reference.c"], "it opens files and reads word by word; only tests compare with it"),
     (r"zlib\.h", ["proto/gzip_file.c"], "files are compressed and expanded there"),
     (r"protobuf-c/.*|.*\.pb-c\.h", ["proto/pprof/pprof_encoder.c"], "generated types stay out of the data model"),
-    (r"elfutils/.*|dwarf\.h|gelf\.h|libelf\.h", ["snapshot/symbols/debug_info.c", "snapshot/symbols/module_code.c", "snapshot/symbols/module_code.h", "snapshot/symbols/debug_units.c", "snapshot/symbols/debug_units.h"],
+    (r"elfutils/.*|dwarf\.h|gelf\.h|libelf\.h", ["snapshot/symbols/debug_info.c", "snapshot/symbols/module_code.c", "snapshot/symbols/module_code.h", "snapshot/symbols/debug_sections.c", "snapshot/symbols/debug_sections.h", "snapshot/dwarf/constants.h"],
      "symbol files are hostile, and read in one place"),
     (r"curses\.h|ncurses.*|term\.h", ["cli/terminal_codes.c"], "the data base of terminals; the rest of ncurses takes signals for itself"),
     (r"libiberty/.*|demangle\.h", ["snapshot/symbols/demangle.c"], "so that names can be demangled another way one day"),

@@ -8,7 +8,7 @@ import sys
 import tempfile
 
 # Each room stands on those before it.
-ROOMS = {"attach": ["arch", "guard", "process", "elf", "ptrace", "hook", "region", "session"], "snapshot": ["copy", "profile", "symbols"]}
+ROOMS = {"attach": ["arch", "guard", "process", "elf", "ptrace", "hook", "region", "session"], "snapshot": ["copy", "profile", "dwarf", "symbols"]}
 STANDS_ON = {"attach": {"base"}, "snapshot": {"base"} | {f"attach/{room}" for room in ROOMS["attach"]}}
 # The payload's rooms, and those that each stands on.
 PAYLOAD_GROUND = {"inject/abi", "inject/arch", "unwind", "unwind/arch"}
@@ -59,6 +59,7 @@ def main():
     for hall, rooms in ROOMS.items():
         for room in rooms:
             stand_on[f"hs_{hall}_{room}"].add("inject/abi")
+    stand_on["hs_snapshot_dwarf"] = {"base", "snapshot/dwarf"}  # pure
     for room in ["arch", "elf", "ptrace", "hook", "region", "session"]:
         stand_on["hs_attach_" + room].add("unwind/arch")
     for room in ["elf", "ptrace"]:

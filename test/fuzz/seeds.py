@@ -54,6 +54,42 @@ def cfi():
     return [struct.pack("<IHBB", code_at + offset, len(hdr), 1, 8) + image for offset in (0, 2, 20)]
 
 
+def dwarf(version):
+    """A unit with a type that holds a declaration, a function of two ranges, and a call inlined into it; a line table with two files."""
+    text = b"\0run\0_ZN3box4fillEv\0folder\0main.cc\0"
+    run, fill, folder, main = (text.index(word + b"\0") for word in (b"run", b"_ZN3box4fillEv", b"folder", b"main.cc"))
+    entry = lambda code, tag, children, *attributes: bytes([code, tag, children]) + b"".join(bytes(pair) for pair in attributes) + b"\0\0"
+    # compile_unit: stmt_list, comp_dir, low_pc, ranges. structure_type: sibling. subprogram: linkage_name, decl_line. subprogram: name, decl_file,
+    # decl_line, ranges. inlined_subroutine: abstract_origin, low_pc, high_pc, call_file, call_line
+    abbrev = (entry(1, 0x11, 1, (0x10, 0x17), (0x1b, 0x0e), (0x11, 0x01), (0x55, 0x17)) + entry(2, 0x13, 1, (0x01, 0x13))
+              + entry(3, 0x2e, 0, (0x6e, 0x0e), (0x3b, 0x0b)) + entry(4, 0x2e, 1, (0x03, 0x0e), (0x3a, 0x0b), (0x3b, 0x0b), (0x55, 0x17))
+              + entry(5, 0x1d, 0, (0x31, 0x13), (0x11, 0x01), (0x12, 0x0b), (0x58, 0x0b), (0x59, 0x0b)) + b"\0")
+    header = struct.pack("<HBBI", 5, 1, 8, 0) if version == 5 else struct.pack("<HIB", version, 0, 8)
+    first = 4 + len(header)
+    entries = b"\1" + struct.pack("<IIQI", 0, folder, 0, 0)
+    holder = first + len(entries)
+    inlined = holder + 5
+    entries += b"\2" + struct.pack("<I", inlined + 7) + b"\3" + struct.pack("<IB", fill, 7) + b"\0"
+    entries += b"\4" + struct.pack("<IBBI", run, 1, 20, 0) + b"\5" + struct.pack("<IQBBB", inlined, 0x1010, 8, 1, 22) + b"\0\0"
+    info = struct.pack("<I", len(header) + len(entries)) + header + entries
+    if version == 5:
+        lists = b"\4\0\0\7" + struct.pack("<Q", 0x1000) + b"\x20" + b"\6" + struct.pack("<QQ", 0x1030, 0x1040) + b"\0"
+        names = b"\1\1\x1f\2" + struct.pack("<II", 0, 0) + b"\2\1\x08\2\x0b\2" + b"main.cc\0\0" + b"box.h\0\1"
+        fixed = b"\1\1\1"
+    else:
+        lists = struct.pack("<6Q", 0x1000, 0x1020, 0x1030, 0x1040, 0, 0)
+        names = b"inner\0\0" + b"main.cc\0\0\0\0" + b"box.h\0\1\0\0" + b"\0"
+        fixed = b"\1\1\1" if version >= 4 else b"\1\1"
+    program = (b"\0\x09\2" + struct.pack("<Q", 0x1000) + b"\3\x13\1" + bytes([13 + 5 + 14 * 8 + 1]) + b"\4\2" + bytes([13 + 5 + 14 * 8 + 2]) + b"\4\1"
+               + b"\2\x10\x01" + b"\2\x20\0\1\1")
+    head = fixed + struct.pack("<bBB", -5, 14, 13) + bytes([0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1]) + names
+    line = struct.pack("<H", version) + (b"\x08\0" if version == 5 else b"") + struct.pack("<I", len(head)) + head + program
+    line = struct.pack("<I", len(line)) + line
+    tables = struct.pack("<IHH", 20, 5, 8) + struct.pack("<QQ", 0x1000, 0x1030)
+    parts = (info, abbrev, line, text, lists, tables)
+    return struct.pack("<6H", *map(len, parts)) + b"".join(parts) + b"/where\0"
+
+
 def answer():
     def function(name, system, file, line):
         return struct.pack("<4IQ", 1, len(name), len(system), len(file), line) + name + system + file
@@ -132,6 +168,7 @@ def seeds():
     container = b"4f5e1a7c9b2d" * 5 + b"0011"
     yield "process_filter", [b"/sys/fs/cgroup/memory/docker\n" + container + b"\nredis\n4:cpu,memory:/docker/" + container + b"\n0::/libpod-" + container
                              + b".scope\nredis:x:105:1::/:\n", b"system.slice/\ndocker://4f5e1a7c9b2d\n0\n0::/system.slice/libpod-conmon-" + container + b"\n"]
+    yield "dwarf", [dwarf(version) for version in (5, 4, 2)]
     yield "perf_map", [b"1000 10 first\n0x2000 0x20 second name\n1008 4 inner\n3000 10 cut"]
     yield "pprof", pprof()
     yield "header", [b"", b"\1"]

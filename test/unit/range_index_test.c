@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/range_index.h"
 #include "check.h"
-#include "snapshot/symbols/range_index.h"
 
 int main(void)
 {

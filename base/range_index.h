@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Address ranges, each with a number, and the search for the one that holds an address. Pure.
-#ifndef HEAPSNAP_SNAPSHOT_SYMBOLS_RANGE_INDEX_H
-#define HEAPSNAP_SNAPSHOT_SYMBOLS_RANGE_INDEX_H
+#ifndef HEAPSNAP_BASE_RANGE_INDEX_H
+#define HEAPSNAP_BASE_RANGE_INDEX_H
 
 #include "base/error.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "snapshot/symbols/range_index.h"
+#include "base/range_index.h"
 
 #include "base/array.h"
 
@@ -30,8 +30,11 @@ static int compare_items(const void *left, const void *right)
 void range_index_sort(struct range_index *index)
 {
 	uint64_t highest = 0;
+	bool is_sorted = true;
 
-	if (index->count > 0)
+	for (size_t i = 1; i < index->count && is_sorted; i++)
+		is_sorted = compare_items(&index->items[i - 1], &index->items[i]) <= 0;
+	if (!is_sorted)
 		qsort(index->items, index->count, sizeof(*index->items), compare_items);
 	for (size_t i = 0; i < index->count; i++) {
 		if (index->items[i].high > highest)
