@@ -323,6 +323,16 @@ struct hs_error *process_read_live_file(const struct process *process, const cha
 	return process_read_long_live_file(process, file, PROC_STATUS_LIMIT, text_ret, size_ret);
 }
 
+// Takes the error. A file that is not there, or cannot be read any more: of a process that has ended, that is all there
+// is to say.
+static struct hs_error *without_file(const struct process *process, struct hs_error *error)
+{
+	if (!is_about_absence(error) || process_lives(process))
+		return error;
+	hs_error_destroy(error);
+	return process_gone(process);
+}
+
 struct hs_error *process_read_long_live_file(const struct process *process, const char *file, size_t limit,
 					     char **text_ret, size_t *size_ret)
 {
@@ -337,14 +347,14 @@ struct hs_error *process_read_long_live_file(const struct process *process, cons
 		size_t size;
 
 		if (fd < 0)
-			return hs_error_system(errno, "cannot open %s", name);
+			return without_file(process, hs_error_system(errno, "cannot open %s", name));
 		error = hs_read_fd(fd, name, limit, text_ret, &size);
 		if (size_ret && !error)
 			*size_ret = size;
 		// The files of a thread that has ended may be there, and empty.
 		if ((error ? !is_about_absence(error) : size > 0) || tries == LIVE_TRIES ||
 		    !has_successor(process, tid, &none_found))
-			return error;
+			return error ? without_file(process, error) : NULL;
 		if (!error)
 			free(*text_ret);
 		*text_ret = NULL;

@@ -415,8 +415,10 @@ def asked_for():
         wait_until(lambda: len(os.listdir(directory)) == 2 * number, "two profiles")
     numbers = [re.fullmatch(r"out\.(\d+)\.(\d)\.json", file).groups() for file in os.listdir(directory)]
     check_equal((sorted(number for _, number in numbers), len({pid for pid, _ in numbers})), (["1", "1", "2", "2"], 2), str(numbers))
-    for pid in {pid for pid, _ in numbers}:
-        os.kill(int(pid), signal.SIGKILL)
+    pids = {int(pid) for pid, _ in numbers}
+    # The shell first, so that it does not see how its child ends.
+    for pid in sorted(pids, key=lambda pid: int(status_fields(pid, pid, ["PPid"])["PPid"]) in pids):
+        os.kill(pid, signal.SIGKILL)
     check_equal((process.communicate(timeout=60)[1], process.returncode), (b"", -9), "end")
     say("  --on: likewise, with PID and number before the ending")
 
