@@ -10,7 +10,7 @@
 #include <string.h>
 
 // The last byte is to be raised whenever the bytes mean something else, or the same files give other answers.
-static const uint8_t MAGIC[8] = { 'h', 'e', 'a', 'p', 's', 'y', 'm', 2 };
+static const uint8_t MAGIC[8] = { 'h', 'e', 'a', 'p', 's', 'y', 'm', 3 };
 
 // FNV-1a, a word at a time: against damage, not against anybody.
 static uint64_t checksum_of(const uint8_t *data, size_t size)
