@@ -231,11 +231,11 @@ static void walk(void)
 	must(debug_unit_open(&file.units[0]));
 	CHECK(die_at(&file.units[0], 12, &unit) && !die_at(&file.units[0], 25, &die) &&
 	      !die_at(&file.units[0], 500, &die) && !die_at(&file.units[0], 4, &die));
-	for (struct die_walk below = die_walk_below(&unit); die_walk_next(&below, &die); count++)
+	for (struct die_walk below = die_walk_below(&unit); die_walk_next(&below, &die) && count < 20; count++)
 		CHECK_EQUAL(die.offset, count < 7 ? all[count] : 0);
 	CHECK_EQUAL(count, 7);
 	count = 0;
-	for (struct die_walk below = die_walk_below(&unit); die_walk_next(&below, &die); count++) {
+	for (struct die_walk below = die_walk_below(&unit); die_walk_next(&below, &die) && count < 20; count++) {
 		CHECK_EQUAL(below.depth, 1);
 		CHECK_EQUAL(die.offset, count < 3 ? outer[count] : 0);
 		die_walk_leave(&below);
