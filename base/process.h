@@ -57,7 +57,8 @@ int process_openat(const struct process *process, const char *file, int flags);
 
 // Reads a file of /proc/PID itself; of the live folder; of /proc/PID/task/TID. *text_ret is owned by the caller and has
 // a 0 byte after its bytes, which are counted in *size_ret unless that is NULL. HS_ERROR_BAD_DATA when the file is
-// longer than 64 KiB; of the live folder also HS_ERROR_GONE when the process has ended.
+// longer than 64 KiB; of the live folder also HS_ERROR_GONE when it cannot be read since the
+// process has ended (of a process that nobody has waited for yet, maps can be read, and are empty).
 struct hs_error *process_read_file(const struct process *process, const char *file, char **text_ret,
 				   size_t *size_ret) HS_MUST_CHECK;
 struct hs_error *process_read_live_file(const struct process *process, const char *file, char **text_ret,

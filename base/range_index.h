@@ -25,7 +25,8 @@ struct range_index {
 struct hs_error *range_index_add(struct range_index *index, uint64_t low, uint64_t high, size_t value) HS_MUST_CHECK;
 // To be called after the last add and before the first find.
 void range_index_sort(struct range_index *index);
-// The value of the range that holds `address`; the one that begins last when several do. False when none does.
+// The value of the range that holds `address`; the one that begins last when several do, of those the
+// shortest, and of equal ones that with the greatest value. False when none does.
 bool range_index_find(const struct range_index *index, uint64_t address, size_t *value_ret);
 void range_index_deinit(struct range_index *index);
 

@@ -44,7 +44,7 @@ static inline const uint8_t *span_reader_take(struct span_reader *reader, uint64
 	return bytes;
 }
 
-// An unsigned number of `size` (1, 2, 4, 8) bytes.
+// An unsigned number of `size` (1 to 8) bytes.
 static inline uint64_t span_reader_unsigned(struct span_reader *reader, unsigned size)
 {
 	const uint8_t *bytes = span_reader_take(reader, size);

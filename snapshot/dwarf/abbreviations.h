@@ -12,6 +12,7 @@ struct abbreviation_attribute {
 	int64_t implicit; // of DW_FORM_implicit_const
 };
 
+// Moves behind the value of an attribute.
 static inline void abbreviation_skip_value(struct span_reader *reader, const struct abbreviation_attribute *attribute,
 					   const struct form_format *format)
 {

@@ -68,10 +68,11 @@ struct die_walk {
 	uint64_t next_sibling; // of the present entry, where it says that; 0 = it does not
 };
 
+// Begins one. The unit must be open.
 struct die_walk die_walk_below(const struct die *parent);
 // False at the end.
 bool die_walk_next(struct die_walk *walk, struct die *ret);
-// Leaves out what is below the present entry.
+// Leaves out what is below the present entry. pre: die_walk_next has just given it
 void die_walk_leave(struct die_walk *walk);
 
 #endif

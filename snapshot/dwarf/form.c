@@ -3,7 +3,7 @@
 
 #include "snapshot/dwarf/constants.h"
 
-enum { ADDRESS_SIZE = 8 };
+#include <string.h>
 
 int form_size(uint64_t form, const struct form_format *format)
 {

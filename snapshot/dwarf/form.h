@@ -38,7 +38,7 @@ struct form_value {
 	const char *text; // in a section
 };
 
-enum { FORM_SIZE_VARIES = -1 };
+enum { FORM_SIZE_VARIES = -1, ADDRESS_SIZE = 8 };
 
 // Bytes that a value of this form takes, or FORM_SIZE_VARIES (also of forms that nobody knows).
 int form_size(uint64_t form, const struct form_format *format);

@@ -74,11 +74,11 @@ struct hs_error *function_index_find(struct function_index *index, struct debug_
 	*found_ret = false;
 	if (!index->has_outer) {
 		error = add_functions(index, unit, false);
-		index->has_outer = true;
+		index->has_outer = !error;
 	}
 	if (!error && !index->has_all && !range_index_find(&index->ranges, address, &number)) {
 		error = add_functions(index, unit, true);
-		index->has_all = true;
+		index->has_all = !error;
 	}
 	if (!error && range_index_find(&index->ranges, address, &number))
 		*found_ret = die_at(unit, index->entries[number], ret);
@@ -158,8 +158,10 @@ struct hs_error *inlined_calls_find(struct inlined_calls *calls, const struct di
 
 	if (calls->function.unit != function->unit || calls->function.offset != function->offset) {
 		calls->count = calls->ranges.count = 0;
-		calls->function = *function;
+		calls->function = (struct die){ 0 };
 		error = read_calls(calls, function);
+		if (!error)
+			calls->function = *function;
 	}
 	if (error || !range_index_find(&calls->ranges, address, ret))
 		*ret = NO_INLINED_CALL;

@@ -137,9 +137,9 @@ static struct hs_error *standard(struct machine *machine, uint8_t opcode)
 struct hs_error *line_rows_read(const struct line_program *program, struct line_rows *ret)
 {
 	struct machine machine = { .program = program, .reader = program->bytes, .rows = ret };
-	// A row takes about three bytes of a program.
+	// A row that is kept takes seven to fourteen bytes of a program.
 	struct hs_error *error =
-		ARRAY_RESERVE(ret->items, (program->bytes.end - program->bytes.offset) / 4, &ret->room);
+		ARRAY_RESERVE(ret->items, (program->bytes.end - program->bytes.offset) / 8, &ret->room);
 
 	begin_sequence(&machine);
 	while (!error && machine.reader.offset < machine.reader.end) {

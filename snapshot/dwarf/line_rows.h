@@ -34,7 +34,7 @@ struct line_rows {
 	struct range_index ranges; // value: index into sequences
 };
 
-// Reads up to the end, or to what makes no sense. *ret is zeroed before, and deinitialized by the caller, also after an
+// Reads up to the end, or to what makes no sense. pre: *ret is zeroed; it is deinitialized by the caller, also after an
 // error. HS_ERROR_NO_MEMORY.
 struct hs_error *line_rows_read(const struct line_program *program, struct line_rows *ret) HS_MUST_CHECK;
 void line_rows_deinit(struct line_rows *rows);

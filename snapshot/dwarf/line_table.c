@@ -6,6 +6,7 @@
 #include "snapshot/dwarf/line_rows.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { FORMATS_MAX = 255 }; // a byte says how many there are
 
@@ -118,7 +119,7 @@ static bool read_head(struct line_table *table, struct span_reader *reader)
 	if (table->forms.format.version < 2 || table->forms.format.version > 5)
 		return false;
 	// sizes of an address and of a segment selector
-	if (table->forms.format.version >= 5 && (span_reader_u8(reader) != 8 || span_reader_u8(reader) != 0))
+	if (table->forms.format.version >= 5 && (span_reader_u8(reader) != ADDRESS_SIZE || span_reader_u8(reader) != 0))
 		return false;
 	header_length = span_reader_unsigned(reader, table->forms.format.offset_size);
 	if (reader->failed || header_length > reader->end - reader->offset)
@@ -237,8 +238,10 @@ struct hs_error *line_table_find(struct line_table *table, uint64_t address, boo
 	const struct line_row *row;
 
 	*found_ret = false;
-	if (error)
+	if (error) {
+		line_rows_deinit(&table->rows);
 		return error;
+	}
 	table->has_rows = true;
 	row = line_rows_find(&table->rows, address);
 	if (!row)

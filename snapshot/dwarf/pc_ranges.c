@@ -3,8 +3,6 @@
 
 #include "snapshot/dwarf/constants.h"
 
-enum { ADDRESS_SIZE = 8 };
-
 bool pc_attributes_set(struct pc_attributes *attributes, struct die_attributes *at)
 {
 	switch (at->name) {

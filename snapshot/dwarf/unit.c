@@ -76,14 +76,13 @@ static bool read_header(struct span_reader *reader, struct debug_unit *unit)
 		return false;
 	inside.end = unit->end = reader->offset;
 	unit->forms.format.version = (uint16_t)span_reader_unsigned(&inside, 2);
-	unit->type = DW_UT_compile;
-	uint8_t address_size;
+	uint8_t type = DW_UT_compile, address_size;
 
 	if (unit->forms.format.version >= 5) {
-		unit->type = span_reader_u8(&inside);
+		type = span_reader_u8(&inside);
 		address_size = span_reader_u8(&inside);
 		unit->abbreviations_offset = span_reader_unsigned(&inside, unit->forms.format.offset_size);
-		if (unit->type == DW_UT_skeleton || unit->type == DW_UT_split_compile)
+		if (type == DW_UT_skeleton || type == DW_UT_split_compile)
 			span_reader_take(&inside, 8); // which file has the other half
 	} else {
 		unit->abbreviations_offset = span_reader_unsigned(&inside, unit->forms.format.offset_size);
@@ -91,8 +90,8 @@ static bool read_header(struct span_reader *reader, struct debug_unit *unit)
 	}
 	unit->first_entry = inside.offset;
 	unit->forms.unit_offset = unit->offset;
-	return !inside.failed && address_size == 8 && unit->forms.format.version >= 2 &&
-	       unit->forms.format.version <= 5 && unit->type != DW_UT_type && unit->type != DW_UT_split_type;
+	return !inside.failed && address_size == ADDRESS_SIZE && unit->forms.format.version >= 2 &&
+	       unit->forms.format.version <= 5 && type != DW_UT_type && type != DW_UT_split_type;
 }
 
 // Where the tables of the unit begin: other values are found by them.
@@ -166,12 +165,35 @@ static struct hs_error *add_unit(struct debug_file *file, struct debug_unit *uni
 	return error;
 }
 
+// A section that is missing has an address too, to which nothing is added but 0.
+static void give_address(struct memory_span *section)
+{
+	static const uint8_t nothing;
+
+	if (!section->bytes)
+		section->bytes = &nothing;
+}
+
+static void give_addresses(struct debug_sections *sections)
+{
+	give_address(&sections->info);
+	give_address(&sections->abbrev);
+	give_address(&sections->line);
+	give_address(&sections->str);
+	give_address(&sections->line_str);
+	give_address(&sections->str_offsets);
+	give_address(&sections->addr);
+	give_address(&sections->ranges);
+	give_address(&sections->rnglists);
+}
+
 struct hs_error *debug_file_init(const struct debug_sections *sections, struct debug_file *shared,
 				 struct debug_file *ret)
 {
 	struct hs_error *error = NULL;
 
 	*ret = (struct debug_file){ .sections = *sections, .shared = shared };
+	give_addresses(&ret->sections);
 	for (struct span_reader reader = span_reader_make(&ret->sections.info, 0, sections->info.size);
 	     !error && !reader.failed && reader.offset < reader.end;) {
 		struct debug_unit unit = { .file = ret };

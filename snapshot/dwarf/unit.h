@@ -21,7 +21,6 @@ struct debug_unit {
 	uint64_t offset, end; // in .debug_info: of its header, and behind its last entry
 	uint64_t first_entry;
 	uint64_t abbreviations_offset;
-	uint8_t type; // DW_UT_…; DW_UT_compile before DWARF 5
 	struct form_context forms;
 	const struct abbreviations *abbreviations; // NULL = not read yet
 

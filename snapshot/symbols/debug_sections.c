@@ -2,6 +2,7 @@
 #include "snapshot/symbols/debug_sections.h"
 
 #include <gelf.h>
+#include <string.h>
 
 static struct memory_span *span_of(struct debug_sections *sections, const char *name)
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Units are indexed once, the functions of a unit when it is first asked, and the inlined calls of a function likewise.
+// Units are indexed once, the functions of a unit when it is first asked. Inlined calls are kept of the function alone
+// that is asked at present: addresses come in order.
 #include "snapshot/symbols/debug_units.h"
 
 #include "base/array.h"
@@ -168,6 +169,8 @@ static struct hs_error *add_frames(struct debug_units *units, const struct die *
 
 	if (!error && is_new)
 		error = read_frame(function, &units->frame);
+	if (error)
+		units->calls.function = (struct die){ 0 };
 	while (!error) {
 		const struct inlined_call *call = index == NO_INLINED_CALL ? NULL : &units->calls.items[index];
 
