@@ -245,8 +245,61 @@ static void walk(void)
 	debug_file_deinit(&file);
 }
 
+// An entry whose sibling is said to be beyond the unit: what is below it is walked through instead.
+static void leave_entry_with_far_sibling(void)
+{
+	const struct memory_span abbrev = SPAN(1, DW_TAG_compile_unit, 1, 0, 0,                                //
+					       2, DW_TAG_structure_type, 1, DW_AT_sibling, DW_FORM_ref4, 0, 0, //
+					       3, DW_TAG_variable, 0, 0, 0, 0);
+	const struct memory_span info = SPAN(19, 0, 0, 0, 5, 0, DW_UT_compile, 8, 0, 0, 0, 0, 1, // 12: the unit
+					     2, 0xff, 0xff, 0, 0, 3, 0,                          // 13: the type
+					     3, 0, 0);                                           // 20: a variable
+	const struct debug_sections sections = { .info = info, .abbrev = abbrev };
+	struct debug_file file;
+	struct die unit, die;
+
+	must(debug_file_init(&sections, NULL, &file));
+	CHECK_EQUAL(file.unit_count, 1);
+	must(debug_unit_open(&file.units[0]));
+	CHECK(die_at(&file.units[0], 12, &unit));
+
+	struct die_walk below = die_walk_below(&unit);
+
+	CHECK(die_walk_next(&below, &die) && die.offset == 13);
+	die_walk_leave(&below);
+	CHECK(die_walk_next(&below, &die) && die.offset == 20);
+	CHECK(!die_walk_next(&below, &die));
+	debug_file_deinit(&file);
+}
+
+// Texts and addresses by their number in a table.
+static void read_indexed_forms(void)
+{
+	const struct memory_span str = SPAN('a', 0, 'b', 'c', 0),
+				 offsets = SPAN(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0);
+	const struct memory_span addr = SPAN(0, 0, 0, 0, 0, 0, 0, 0, ADDRESS(0x1000), ADDRESS(0x2000));
+	const struct memory_span values = SPAN(1, 1, 2, 7, 0, 0, 0);
+	const struct debug_sections sections = { .str = str, .str_offsets = offsets, .addr = addr };
+	const struct form_context context = { dwarf_5, &sections, NULL, 0x100, 8, 8 };
+	struct span_reader reader = span_reader_make(&values, 0, values.size);
+	struct form_value value = form_read(&reader, DW_FORM_strx1, 0, &context);
+
+	CHECK(value.class == FORM_TEXT);
+	CHECK_STRING(value.text, "bc");
+	value = form_read(&reader, DW_FORM_addrx, 0, &context);
+	CHECK(value.class == FORM_ADDRESS && value.number == 0x2000);
+	value = form_read(&reader, DW_FORM_addrx, 0, &context); // beyond the end
+	CHECK(value.class == FORM_UNKNOWN && !reader.failed);
+	value = form_read(&reader, DW_FORM_ref4, 0, &context);
+	CHECK(value.class == FORM_ENTRY && value.number == 0x107);
+	value = form_read(&reader, DW_FORM_data1, 0, &context);
+	CHECK(value.class == FORM_UNKNOWN && reader.failed);
+}
+
 int main(void)
 {
+	leave_entry_with_far_sibling();
+	read_indexed_forms();
 	read_abbreviations();
 	skip_forms();
 	read_range_lists();

@@ -33,18 +33,22 @@ if(CMAKE_CXX_COMPILER AND CMAKE_OBJCOPY)
     VERBATIM
   )
   # What compilers and linkers make of debug information.
-  foreach(kind dwarf4 dwarf5 split)
+  foreach(kind dwarf2 dwarf4 dwarf5 dwarf64 split types)
     add_library(symbolize_${kind} SHARED ${CMAKE_CURRENT_LIST_DIR}/symbolize_fixture.cpp)
     target_compile_options(symbolize_${kind} PRIVATE -g -O2 -std=c++17)
     set_target_properties(symbolize_${kind} PROPERTIES
       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/symbolize)
     target_link_options(symbolize_${kind} PRIVATE -Wl,--build-id=sha1)
   endforeach()
+  target_compile_options(symbolize_dwarf2 PRIVATE -gdwarf-2)
   target_compile_options(symbolize_dwarf4 PRIVATE -gdwarf-4)
+  target_compile_options(symbolize_dwarf64 PRIVATE -gdwarf-5 -gdwarf64)
+  target_compile_options(symbolize_types PRIVATE -gdwarf-5 -fdebug-types-section)
   target_compile_options(symbolize_dwarf5 PRIVATE -gdwarf-5)
   target_compile_options(symbolize_split PRIVATE -gdwarf-5 -gsplit-dwarf)
   add_custom_command(TARGET symbolize_fixture POST_BUILD
     COMMAND ${CMAKE_OBJCOPY} --compress-debug-sections=zlib libsymbolize_fixture.so libsymbolize_compressed.so
+    COMMAND ${CMAKE_OBJCOPY} --compress-debug-sections=zlib-gnu libsymbolize_fixture.so libsymbolize_zdebug.so
     WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/symbolize
     VERBATIM
   )
@@ -66,7 +70,8 @@ if(CMAKE_CXX_COMPILER AND CMAKE_OBJCOPY)
   add_dependencies(symbolize_test symbolize_fixture symbolize_no_id symbolize_dwarf4 symbolize_dwarf5 symbolize_split)
   hs_unit_test(dwarf_libdw_test hs_snapshot PkgConfig::LIBDW)
   target_compile_definitions(dwarf_libdw_test PRIVATE FIXTURE_DIRECTORY="${CMAKE_CURRENT_BINARY_DIR}/symbolize")
-  add_dependencies(dwarf_libdw_test symbolize_fixture symbolize_dwarf4 symbolize_dwarf5 symbolize_split)
+  add_dependencies(dwarf_libdw_test symbolize_fixture symbolize_dwarf2 symbolize_dwarf4 symbolize_dwarf5 symbolize_dwarf64
+    symbolize_split symbolize_types)
 endif()
 hs_unit_test(table_check_test hs_snapshot)
 hs_unit_test(size_age_test hs_heap_profile)
