@@ -118,9 +118,12 @@ static bool read_head(struct line_table *table, struct span_reader *reader)
 	table->forms.format.version = (uint16_t)span_reader_unsigned(reader, 2);
 	if (table->forms.format.version < 2 || table->forms.format.version > 5)
 		return false;
-	// sizes of an address and of a segment selector
-	if (table->forms.format.version >= 5 && (span_reader_u8(reader) != ADDRESS_SIZE || span_reader_u8(reader) != 0))
-		return false;
+	if (table->forms.format.version >= 5) {
+		const uint8_t address_size = span_reader_u8(reader), segment_size = span_reader_u8(reader);
+
+		if (address_size != ADDRESS_SIZE || segment_size != 0)
+			return false;
+	}
 	header_length = span_reader_unsigned(reader, table->forms.format.offset_size);
 	if (reader->failed || header_length > reader->end - reader->offset)
 		return false;
