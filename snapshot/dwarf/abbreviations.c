@@ -32,6 +32,7 @@ static struct hs_error *read_attributes(struct span_reader *reader, const struct
 			return NULL;
 		if (name == DW_AT_sibling && form == DW_FORM_ref4 && item->size != FORM_SIZE_VARIES)
 			item->sibling = item->size;
+		item->has_code |= name == DW_AT_low_pc || name == DW_AT_ranges;
 		add_size(item, size);
 		if (ARRAY_RESERVE(table->attributes, table->attribute_count + 1, &table->attribute_room))
 			return &hs_error_no_memory;

@@ -26,6 +26,7 @@ struct abbreviation {
 	uint64_t code;
 	uint16_t tag;
 	bool has_children;
+	bool has_code;   // DW_AT_low_pc or DW_AT_ranges is among the attributes
 	int32_t size;    // bytes of all values, or FORM_SIZE_VARIES
 	int32_t sibling; // bytes before DW_AT_sibling, where that has the form ref4; -1 = it is not so
 	uint32_t first_attribute, attribute_count;

@@ -12,25 +12,15 @@ bool die_at(struct debug_unit *unit, uint64_t offset, struct die *ret)
 	return abbreviation && offset >= unit->first_entry;
 }
 
-// Moves behind the values of an entry, and finds its next sibling.
-static void pass_values(struct die_walk *walk, const struct die *die)
+static void pass_values(struct die_walk *walk, const struct abbreviation *abbreviation)
 {
-	const struct abbreviation *abbreviation = die->abbreviation;
+	const struct abbreviation_attribute *attribute;
 
-	walk->next_sibling = 0;
-	if (abbreviation->sibling >= 0) {
-		struct span_reader reader = walk->reader;
-
-		span_reader_take(&reader, (uint64_t)abbreviation->sibling);
-		walk->next_sibling = walk->unit->offset + span_reader_unsigned(&reader, 4);
-	}
 	if (abbreviation->size != FORM_SIZE_VARIES) {
 		span_reader_take(&walk->reader, (uint64_t)abbreviation->size);
 		return;
 	}
-	const struct abbreviation_attribute *attribute =
-		abbreviation_attributes(walk->unit->abbreviations, abbreviation);
-
+	attribute = abbreviation_attributes(walk->unit->abbreviations, abbreviation);
 	for (uint32_t i = 0; i < abbreviation->attribute_count && !walk->reader.failed; i++, attribute++)
 		abbreviation_skip_value(&walk->reader, attribute, &walk->unit->forms.format);
 }
@@ -39,16 +29,18 @@ struct die_walk die_walk_below(const struct die *parent)
 {
 	struct die_walk walk = {
 		.unit = parent->unit,
+		.present = { .unit = parent->unit },
 		.reader = span_reader_make(&parent->unit->file->sections.info, parent->values, parent->unit->end),
 	};
 
-	pass_values(&walk, parent);
+	pass_values(&walk, parent->abbreviation);
 	walk.next_depth = parent->abbreviation->has_children ? 1 : 0;
 	return walk;
 }
 
-// Reads the next entry, or the end of a list of siblings (*ret has no abbreviation then). False at the end of the walk.
-static bool step(struct die_walk *walk, struct die *ret)
+// Reads the next entry, or the end of a list of siblings (the present entry has no abbreviation then). False at the end
+// of the walk.
+static bool step(struct die_walk *walk)
 {
 	const uint64_t offset = walk->reader.offset;
 	const uint64_t code = walk->next_depth > 0 ? span_reader_uleb(&walk->reader) : 0;
@@ -58,31 +50,40 @@ static bool step(struct die_walk *walk, struct die *ret)
 		walk->next_depth = 0;
 		return false;
 	}
-	*ret = (struct die){ walk->unit, abbreviation, offset, walk->reader.offset };
+	walk->present.abbreviation = abbreviation;
 	if (!abbreviation) {
 		walk->next_depth--;
 		return true;
 	}
-	pass_values(walk, ret);
+	walk->present.offset = offset;
+	walk->present.values = walk->reader.offset;
+	pass_values(walk, abbreviation);
 	walk->depth = walk->next_depth;
 	walk->next_depth += abbreviation->has_children;
 	return true;
 }
 
-bool die_walk_next(struct die_walk *walk, struct die *ret)
+const struct die *die_walk_next(struct die_walk *walk)
 {
-	while (step(walk, ret))
-		if (ret->abbreviation)
-			return true;
-	return false;
+	while (step(walk))
+		if (walk->present.abbreviation)
+			return &walk->present;
+	return NULL;
 }
 
 // Siblings are always further on, so a walk comes to an end.
 static bool jump_to_sibling(struct die_walk *walk)
 {
-	if (walk->next_sibling <= walk->reader.offset || walk->next_sibling > walk->reader.end)
+	struct span_reader reader = walk->reader;
+	uint64_t sibling;
+
+	if (walk->present.abbreviation->sibling < 0)
 		return false;
-	walk->reader.offset = walk->next_sibling;
+	reader.offset = walk->present.values + (uint64_t)walk->present.abbreviation->sibling;
+	sibling = walk->unit->offset + span_reader_unsigned(&reader, 4);
+	if (reader.failed || sibling <= walk->reader.offset || sibling > walk->reader.end)
+		return false;
+	walk->reader.offset = sibling;
 	walk->next_depth = walk->depth;
 	return true;
 }
@@ -90,12 +91,11 @@ static bool jump_to_sibling(struct die_walk *walk)
 void die_walk_leave(struct die_walk *walk)
 {
 	const size_t depth = walk->depth;
-	struct die die;
 
 	if (walk->next_depth <= depth || jump_to_sibling(walk))
 		return;
-	while (walk->next_depth > depth && step(walk, &die))
-		if (die.abbreviation && walk->next_depth > walk->depth)
+	while (walk->next_depth > depth && step(walk))
+		if (walk->present.abbreviation && walk->next_depth > walk->depth)
 			jump_to_sibling(walk);
 	walk->depth = depth;
 }

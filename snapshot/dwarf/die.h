@@ -63,15 +63,15 @@ static inline void die_attributes_skip(struct die_attributes *attributes)
 struct die_walk {
 	struct debug_unit *unit;
 	struct span_reader reader;
-	size_t depth;          // of the present entry below the one where the walk began: 1 = its child
-	size_t next_depth;     // of the next one; 0 = the walk is over
-	uint64_t next_sibling; // of the present entry, where it says that; 0 = it does not
+	size_t depth;       // of the present entry below the one where the walk began: 1 = its child
+	size_t next_depth;  // of the next one; 0 = the walk is over
+	struct die present; // entry
 };
 
 // Begins one. The unit must be open.
 struct die_walk die_walk_below(const struct die *parent);
-// False at the end.
-bool die_walk_next(struct die_walk *walk, struct die *ret);
+// The next entry, which becomes the present one; NULL at the end. Valid until the next call.
+const struct die *die_walk_next(struct die_walk *walk);
 // Leaves out what is below the present entry. pre: die_walk_next has just given it
 void die_walk_leave(struct die_walk *walk);
 

@@ -17,7 +17,6 @@ static struct hs_error *add_function(struct function_index *index, const struct 
 		if (!pc_attributes_set(&code, &attributes))
 			die_attributes_skip(&attributes);
 	error = pc_ranges_add(die->unit, &code, &index->ranges, index->count);
-	// Declarations and abstract functions have no code.
 	if (error || index->ranges.count == ranges_before)
 		return error;
 	if (ARRAY_RESERVE(index->entries, index->count + 1, &index->room))
@@ -39,27 +38,33 @@ static bool holds_functions_only(uint16_t tag) { return tag == DW_TAG_namespace 
 static struct hs_error *add_functions(struct function_index *index, struct debug_unit *unit, bool inside)
 {
 	struct hs_error *error = debug_unit_open(unit);
+	const size_t ranges_before = index->ranges.count;
 	size_t outer_depth = 0; // how deep the walk is in what holds only functions and the like
+	const struct die *die;
 	struct die_walk walk;
-	struct die die;
+	struct die first;
 
-	if (error || !die_at(unit, unit->first_entry, &die))
+	if (error || !die_at(unit, unit->first_entry, &first))
 		return error;
-	walk = die_walk_below(&die);
-	while (!error && die_walk_next(&walk, &die)) {
-		const uint16_t tag = die.abbreviation->tag;
+	walk = die_walk_below(&first);
+	while (!error && (die = die_walk_next(&walk))) {
+		const uint16_t tag = die->abbreviation->tag;
 		const bool is_outer = walk.depth <= outer_depth + 1;
 
 		if (walk.depth <= outer_depth)
 			outer_depth = walk.depth - 1;
-		if (tag == DW_TAG_subprogram && is_outer != inside)
-			error = add_function(index, &die);
+		// declarations and abstract functions have no code
+		if (tag == DW_TAG_subprogram && is_outer != inside && die->abbreviation->has_code)
+			error = add_function(index, die);
+		if (!die->abbreviation->has_children)
+			continue;
 		if (is_outer && holds_functions_only(tag))
 			outer_depth = walk.depth;
 		else if (!inside || holds_no_functions(tag))
 			die_walk_leave(&walk);
 	}
-	range_index_sort(&index->ranges);
+	if (index->ranges.count > ranges_before)
+		range_index_sort(&index->ranges);
 	return error;
 }
 
@@ -130,18 +135,18 @@ static struct hs_error *read_calls(struct inlined_calls *calls, const struct die
 	size_t open_count = 0;
 	struct die_walk walk = die_walk_below(function);
 	struct hs_error *error = NULL;
-	struct die die;
+	const struct die *die;
 
-	while (!error && die_walk_next(&walk, &die)) {
-		const uint16_t tag = die.abbreviation->tag;
+	while (!error && (die = die_walk_next(&walk))) {
+		const uint16_t tag = die->abbreviation->tag;
 
 		while (open_count > 0 && walk.depth <= open[open_count - 1].depth)
 			open_count--;
 		if (tag == DW_TAG_inlined_subroutine && open_count < INLINED_DEPTH_MAX) {
-			error = add_call(calls, &die, open_count > 0 ? open[open_count - 1].call : NO_INLINED_CALL);
+			error = add_call(calls, die, open_count > 0 ? open[open_count - 1].call : NO_INLINED_CALL);
 			open[open_count].call = calls->count - 1;
 			open[open_count++].depth = walk.depth;
-		} else if (!holds_calls(tag)) {
+		} else if (die->abbreviation->has_children && !holds_calls(tag)) {
 			die_walk_leave(&walk);
 		}
 	}

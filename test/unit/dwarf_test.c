@@ -223,6 +223,7 @@ static void walk(void)
 	const struct debug_sections sections = { .info = info, .abbrev = abbrev };
 	static const uint64_t all[] = { 13, 18, 23, 26, 31, 32, 34 }, outer[] = { 13, 26, 34 };
 	struct debug_file file;
+	const struct die *entry;
 	struct die unit, die;
 	size_t count = 0;
 
@@ -231,13 +232,13 @@ static void walk(void)
 	must(debug_unit_open(&file.units[0]));
 	CHECK(die_at(&file.units[0], 12, &unit) && !die_at(&file.units[0], 25, &die) &&
 	      !die_at(&file.units[0], 500, &die) && !die_at(&file.units[0], 4, &die));
-	for (struct die_walk below = die_walk_below(&unit); die_walk_next(&below, &die) && count < 20; count++)
-		CHECK_EQUAL(die.offset, count < 7 ? all[count] : 0);
+	for (struct die_walk below = die_walk_below(&unit); (entry = die_walk_next(&below)) && count < 20; count++)
+		CHECK_EQUAL(entry->offset, count < 7 ? all[count] : 0);
 	CHECK_EQUAL(count, 7);
 	count = 0;
-	for (struct die_walk below = die_walk_below(&unit); die_walk_next(&below, &die) && count < 20; count++) {
+	for (struct die_walk below = die_walk_below(&unit); (entry = die_walk_next(&below)) && count < 20; count++) {
 		CHECK_EQUAL(below.depth, 1);
-		CHECK_EQUAL(die.offset, count < 3 ? outer[count] : 0);
+		CHECK_EQUAL(entry->offset, count < 3 ? outer[count] : 0);
 		die_walk_leave(&below);
 	}
 	CHECK_EQUAL(count, 3);
@@ -256,7 +257,8 @@ static void leave_entry_with_far_sibling(void)
 					     3, 0, 0);                                           // 20: a variable
 	const struct debug_sections sections = { .info = info, .abbrev = abbrev };
 	struct debug_file file;
-	struct die unit, die;
+	const struct die *entry;
+	struct die unit;
 
 	must(debug_file_init(&sections, NULL, &file));
 	CHECK_EQUAL(file.unit_count, 1);
@@ -265,10 +267,12 @@ static void leave_entry_with_far_sibling(void)
 
 	struct die_walk below = die_walk_below(&unit);
 
-	CHECK(die_walk_next(&below, &die) && die.offset == 13);
+	entry = die_walk_next(&below);
+	CHECK(entry && entry->offset == 13);
 	die_walk_leave(&below);
-	CHECK(die_walk_next(&below, &die) && die.offset == 20);
-	CHECK(!die_walk_next(&below, &die));
+	entry = die_walk_next(&below);
+	CHECK(entry && entry->offset == 20);
+	CHECK(!die_walk_next(&below));
 	debug_file_deinit(&file);
 }
 
