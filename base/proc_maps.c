@@ -172,8 +172,7 @@ struct hs_error *proc_maps_read(const struct process *process, struct proc_maps 
 		if (!error || error->code != HS_ERROR_BAD_DATA)
 			break;
 	}
-	// that it is gone says whose it is
-	return error && error->code != HS_ERROR_GONE ? hs_error_prefix(error, "process %d", (int)process->pid) : error;
+	return error ? hs_error_prefix(error, "process %d", (int)process->pid) : NULL;
 }
 
 void proc_maps_deinit(struct proc_maps *maps)

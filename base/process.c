@@ -323,14 +323,13 @@ struct hs_error *process_read_live_file(const struct process *process, const cha
 	return process_read_long_live_file(process, file, PROC_STATUS_LIMIT, text_ret, size_ret);
 }
 
-// Takes the error. A file that is not there, or cannot be read any more: of a process that has ended, that is all there
-// is to say.
+// A file that is not there, or cannot be read any more, because the process has ended. The error's number stays. pre:
+// it is none of no memory, which is not to be written to
 static struct hs_error *without_file(const struct process *process, struct hs_error *error)
 {
-	if (!is_about_absence(error) || process_lives(process))
-		return error;
-	hs_error_destroy(error);
-	return process_gone(process);
+	if (is_about_absence(error) && !process_lives(process))
+		error->code = HS_ERROR_GONE;
+	return error;
 }
 
 struct hs_error *process_read_long_live_file(const struct process *process, const char *file, size_t limit,

@@ -74,12 +74,13 @@ const struct die *die_walk_next(struct die_walk *walk)
 // Siblings are always further on, so a walk comes to an end.
 static bool jump_to_sibling(struct die_walk *walk)
 {
-	struct span_reader reader = walk->reader;
+	const int32_t before = walk->present.abbreviation->sibling;
+	struct span_reader reader;
 	uint64_t sibling;
 
-	if (walk->present.abbreviation->sibling < 0)
+	if (before < 0)
 		return false;
-	reader.offset = walk->present.values + (uint64_t)walk->present.abbreviation->sibling;
+	reader = span_reader_make(walk->reader.span, walk->present.values + (uint64_t)before, walk->reader.end);
 	sibling = walk->unit->offset + span_reader_unsigned(&reader, 4);
 	if (reader.failed || sibling <= walk->reader.offset || sibling > walk->reader.end)
 		return false;
