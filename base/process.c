@@ -323,8 +323,8 @@ struct hs_error *process_read_live_file(const struct process *process, const cha
 	return process_read_long_live_file(process, file, PROC_STATUS_LIMIT, text_ret, size_ret);
 }
 
-// A file that is not there, or cannot be read any more, because the process has ended. The error's number stays. pre:
-// it is none of no memory, which is not to be written to
+// A file that is not there, or cannot be read any more, because the process has ended. The error's number stays: there
+// are callers that go by it. (Only errors that have one are written to, so not the static one of no memory.)
 static struct hs_error *without_file(const struct process *process, struct hs_error *error)
 {
 	if (is_about_absence(error) && !process_lives(process))

@@ -161,7 +161,7 @@ struct hs_error *inlined_calls_find(struct inlined_calls *calls, const struct di
 {
 	struct hs_error *error = NULL;
 
-	if (calls->function.unit != function->unit || calls->function.offset != function->offset) {
+	if (!inlined_calls_are_of(calls, function)) {
 		calls->count = calls->ranges.count = 0;
 		calls->function = (struct die){ 0 };
 		error = read_calls(calls, function);

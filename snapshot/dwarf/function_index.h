@@ -43,6 +43,11 @@ struct inlined_calls {
 	struct range_index ranges; // value: index into items
 };
 
+static inline bool inlined_calls_are_of(const struct inlined_calls *calls, const struct die *function)
+{
+	return calls->function.unit == function->unit && calls->function.offset == function->offset;
+}
+
 // The innermost inlined call at an address of the function, index into items; NO_INLINED_CALL = none. Reads the calls
 // if they are not those of this function. HS_ERROR_NO_MEMORY.
 struct hs_error *inlined_calls_find(struct inlined_calls *calls, const struct die *function, uint64_t address,

@@ -102,6 +102,14 @@ static struct hs_error *read_frame(const struct die *die, struct debug_frame *re
 	return NULL;
 }
 
+static struct hs_error *read_frame_at(struct debug_unit *unit, uint64_t entry, struct debug_frame *ret)
+{
+	struct die die;
+
+	*ret = (struct debug_frame){ 0 };
+	return die_at(unit, entry, &die) ? read_frame(&die, ret) : NULL;
+}
+
 static bool is_inlined(const void *elements, uint32_t number, const void *wanted)
 {
 	const struct inlined_function *have = (const struct inlined_function *)elements + number;
@@ -116,8 +124,9 @@ static struct hs_error *read_call_frame(struct debug_units *units, struct debug_
 {
 	const struct form_value *origin = &call->origin;
 	struct hs_error *error = NULL;
-	struct die die;
 
+	if (origin->class == FORM_UNKNOWN) // there is nothing by which it could be found again
+		return read_frame_at(unit, call->entry, ret);
 	if (hash_table_reserve(&units->inlined_places) ||
 	    ARRAY_RESERVE(units->inlined, units->inlined_count + 1, &units->inlined_room))
 		return &hs_error_no_memory;
@@ -129,8 +138,7 @@ static struct hs_error *read_call_frame(struct debug_units *units, struct debug_
 		struct inlined_function *item = &units->inlined[units->inlined_count];
 
 		*item = (struct inlined_function){ .class = origin->class, .offset = origin->number };
-		if (die_at(unit, call->entry, &die))
-			error = read_frame(&die, &item->frame);
+		error = read_frame_at(unit, call->entry, &item->frame);
 		if (error)
 			return error;
 		hash_table_put(&units->inlined_places, slot, hash, (uint32_t)units->inlined_count++);
@@ -161,8 +169,7 @@ static struct hs_error *set_place_of_call(struct debug_frame *frame, struct debu
 static struct hs_error *add_frames(struct debug_units *units, const struct die *function, uint64_t address,
 				   struct debug_frame *frames, size_t *count_ret)
 {
-	const bool is_new =
-		units->calls.function.unit != function->unit || units->calls.function.offset != function->offset;
+	const bool is_new = !inlined_calls_are_of(&units->calls, function);
 	const struct inlined_call *inner = NULL;
 	size_t index, count = 0;
 	struct hs_error *error = inlined_calls_find(&units->calls, function, address, &index);
